@@ -54,6 +54,10 @@ cov: $(READY) ## branch coverage of the package
 faults: $(READY) ## hooks that misbehave in every way, cold and warm, and Ctrl-C at many moments, the slow ones included
 	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults tests/child/parked tests/child/test_worker.py tests/engine/test_workers.py tests/attacks/test_interrupt.py
 
+.PHONY: pythons
+pythons: $(READY) ## processes, warm hooks and workers with hookline itself on Python 3.11, 3.12 and 3.13, those that are found (SLOW=1: all)
+	@VENV="$(VENV)" SLOW="$(SLOW)" sh tools/pythons.sh
+
 attacks: $(READY) ## everything that was tried against the guard, as a table: held or broken
 	@$(BIN)/python tools/attacks.py
 

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -37,6 +37,7 @@ _ONCE = Scenario("one hook", 1, 1000, workers=(FLOOR,))
 # New spares are made meanwhile.
 _PAUSE_S = 0.05
 _PAUSE_S_EACH = 0.01
+_TRIES = 20
 
 
 def measure(folder: Path, rounds: int) -> dict[str, float]:
@@ -68,12 +69,24 @@ class Engine:
         self._hooks = Hooks(folder, settings=settings)
         self._session = self._hooks.session()
         self._way = "warm" if warm else "cold"
+        self._count = len(commands)
 
     async def fire(self) -> float:
         """One event, in nanoseconds."""
         begin = time.perf_counter_ns()
         await self._session.before_tool("write_file", INPUT)
         return time.perf_counter_ns() - begin
+
+    async def require_answers(self) -> None:
+        """End the program unless each hook answers, in the way that is measured: one that fails is fast, too."""
+        said: list[tuple[str, str | None, str | None]] = []
+        for _ in range(_TRIES):  # a busy machine may be late with a spare
+            verdict = (await self._session.before_tool("write_file", INPUT)).verdict
+            said = [(run.way.value, run.decision, run.error) for run in (verdict.runs if verdict else ())]
+            if said == [(self._way, "allow", None)] * self._count:
+                return
+            await asyncio.sleep(_PAUSE_S + _PAUSE_S_EACH * self._count)
+        raise SystemExit(f"{self._count} {self._way} hooks did not answer as they should: {said}")
 
     def close(self) -> None:
         """End it."""
@@ -121,13 +134,14 @@ async def _measure(folder: Path, rounds: int) -> dict[str, float]:
                 engines.callback(gemini.close)
                 runners[GEMINI] = gemini.fire
             ratios = await _race(runners, rounds, 1)
+            await _require_answers(warm, cold)
             figures[f"cold ÷ warm, {name}"] = 1 / ratios["cold"]
             if FLOOR in runners:
                 figures[f"floor, {name}"] = ratios[FLOOR]
             if GEMINI in runners:
                 figures[GEMINI] = ratios[GEMINI]
             if name == JSON:
-                figures[MEMORY] = private_mb(command[0].split()[1])
+                figures[MEMORY] = await private_mb(command[0].split()[1], 2)
     for count in COUNTS:
         with ExitStack() as engines:
             commands = scripts(folder, SCRIPTS[JSON], count)
@@ -135,9 +149,15 @@ async def _measure(folder: Path, rounds: int) -> dict[str, float]:
             engines.callback(warm.close)
             engines.callback(cold.close)
             ratios = await _race({"warm": warm.fire, "cold": cold.fire}, max(3, rounds // 10), count)
+            await _require_answers(warm, cold)
             figures[f"cold ÷ warm, {count} at once"] = 1 / ratios["cold"]
     race.stop()
     return figures
+
+
+async def _require_answers(*engines: Engine) -> None:
+    for engine in engines:
+        await engine.require_answers()
 
 
 async def _race(runners: dict[str, Fire], rounds: int, count: int) -> dict[str, float]:
@@ -166,14 +186,20 @@ def gemini_core() -> Path | None:
     return next((path for path in found if path.is_dir()), None) if shutil.which("node") else None
 
 
-def private_mb(script: str) -> float:
-    """The private memory of the processes that run a script."""
-    total = 0
+async def private_mb(script: str, processes: int) -> float:
+    """The private memory of the processes that run a script, as soon as there are so many of them."""
+    for _ in range(_TRIES):
+        await asyncio.sleep(2 * _PAUSE_S)
+        if len(found := [*_private_kb(script)]) == processes:
+            return sum(found) / 1024
+    raise SystemExit(f"{len(found)} processes run {script}, where {processes} were expected")
+
+
+def _private_kb(script: str) -> Iterator[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if folder.joinpath("cmdline").read_bytes().decode().split("\0")[1:2] == [script]:
                 lines = folder.joinpath("smaps_rollup").read_text().splitlines()
-                total += sum(int(line.split()[1]) for line in lines if line.startswith("Private"))
+                yield sum(int(line.split()[1]) for line in lines if line.startswith("Private"))
         except (OSError, UnicodeError):
             continue
-    return total / 1024

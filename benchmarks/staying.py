@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.parked import private_mb
 from benchmarks.race import FLOOR, Scenario, Workers
 
 from hookline import Hooks
@@ -129,7 +130,7 @@ async def _race(folder: Path, rounds: int, port: int) -> dict[str, float]:
                 ratios[name].append(spans[name] / spans[FLOOR])
         for name, session in staying.items():
             await _answered(name, session)
-        memory = private_mb(SCRIPTS["python"])
+        memory = await private_mb(str(folder / SCRIPTS["python"]), 1)
         race.stop()
     return {**{name: median(values) for name, values in ratios.items() if values}, MEMORY: memory}
 
@@ -150,15 +151,3 @@ def measure(folder: Path, rounds: int) -> dict[str, float]:
     finally:
         server.terminate()
         server.wait()
-
-
-def private_mb(script: str) -> float:
-    """The private memory of the process that runs a script."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if script in folder.joinpath("cmdline").read_bytes().decode():
-                lines = folder.joinpath("smaps_rollup").read_text().splitlines()
-                return sum(int(line.split()[1]) for line in lines if line.startswith("Private")) / 1024
-        except (OSError, UnicodeError):
-            continue
-    return 0.0

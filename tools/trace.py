@@ -105,7 +105,7 @@ def read_requirements(path: Path) -> Requirements:
     live: dict[str, str] = {}
     merged: dict[str, str] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.startswith(("| HOOK-", "| DELTA-")):
+        if not line.startswith(("| HOOK-", "| DELTA-", "| WARM-")):
             continue
         name, *cells = (cell.strip() for cell in line.strip("| ").split("|"))
         if name in live or name in merged:

@@ -89,10 +89,16 @@ def test_a_fault_of_the_engine_has_an_end_too() -> None:
 
 
 def test_a_hook_that_fails_is_told_once(project: Path) -> None:
-    """A guard that is missing, or too slow, is not silent; one that denies has not failed."""
-    commands = {"gone": "./missing.sh", "late": "sleep 5", "no": "exit 2"}
+    """A guard that is missing, or too slow, is not silent, also where it blocks; one that denies has not failed."""
+    commands = {"broken": "echo oops >&2; exit 3", "late": "sleep 5", "no": "exit 2", "strict": "exit 1"}
     hooks = [
-        {"type": "command", "name": name, "command": text, "timeout": 200 if name == "late" else 30_000}
+        {
+            "type": "command",
+            "name": name,
+            "command": text,
+            "timeout": 200 if name == "late" else 30_000,
+            "onError": "block" if name == "strict" else "allow",
+        }
         for name, text in commands.items()
     ]
     events: list[Event] = []
@@ -101,9 +107,10 @@ def test_a_hook_that_fails_is_told_once(project: Path) -> None:
     for _ in range(2):
         asyncio.run(fire_before_tool_hook(config, "ls", {}))
     assert [event for event in events if isinstance(event, Note)] == [
-        Note(
-            text=f"The BeforeTool hook {name} {how}, so it had no effect. hookline log --failures tells more.",
-            is_error=True,
+        Note(text=f"The BeforeTool hook {name} {how}. hookline log --failures tells more.", is_error=True)
+        for name, how in (
+            ("broken", "exited with code 3 (oops), so it had no effect"),
+            ("late", "timed out after 200ms, so it had no effect"),
+            ("strict", "exited with code 1, and blocks because its onError is block"),
         )
-        for name, how in (("gone", "exited with code 127"), ("late", "timed out after 200ms"))
     ]

@@ -5,10 +5,12 @@ import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from tests.patience import LONG_S
 
 from hookline.child.connections import Connections
 from hookline.child.http import post
@@ -87,6 +89,7 @@ def use(server: Server, talk: Callable[[Ask, Connections], Awaitable[None]], **o
     asyncio.run(main())
 
 
+@pytest.mark.req("WARM-031")
 @pytest.mark.parametrize(
     ("answer", "connections"),
     [
@@ -100,6 +103,9 @@ def use(server: Server, talk: Callable[[Ask, Connections], Awaitable[None]], **o
         pytest.param(OK + b"Content-Length: 2\r\n\r\n{}more", 3, id="garbage behind it"),
         pytest.param(
             OK + b"Transfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 3, id="two lengths"
+        ),
+        pytest.param(
+            OK + b"Connection: close\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\n{}", 3, id="close and keep"
         ),
     ],
 )
@@ -129,6 +135,10 @@ def test_a_connection_is_kept_where_its_end_is_clear(answer: bytes, connections:
         b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
         b"HTTP/1.1 100 Continue\r\n\r\n" * 20,
         b"HTTP/1.1 204 No Content",
+        OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+        OK + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"A: b\r\n" * 30_000,
+        OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{}",
     ],
 )
 def test_an_unclear_answer_is_a_failure_and_its_connection_is_not_used_again(answer: bytes) -> None:
@@ -162,16 +172,52 @@ def test_a_connection_that_the_server_has_closed_meanwhile_is_no_failure() -> No
     """Nothing went out on it, so a new one is made."""
     server = Server(GOOD, closes_after=1)
 
-    async def talk(ask: Ask, _: Connections) -> None:
+    async def talk(ask: Ask, connections: Connections) -> None:
         for count in range(3):
             assert (await ask()).stdout == b"{}"
             assert server.connections == count + 1
-            await asyncio.sleep(0.02)  # until its end has come
+            ((_, idle),) = next(iter(connections._idle.values()))
+            async with asyncio.timeout(LONG_S):  # until its end has come
+                while idle.is_open():  # noqa: ASYNC110 - nobody else knows
+                    await asyncio.sleep(0.01)
 
     use(server, talk)
     assert len(server.requests) == 3
 
 
+@pytest.mark.parametrize("said", [b"Content-Length: 44\r\n", b"Transfer-Encoding: chunked\r\n"])
+def test_a_body_behind_no_content_is_never_the_next_answer(said: bytes) -> None:
+    """Even if it comes late, and looks like one."""
+    server = Server(b"HTTP/1.1 204 No Content\r\n" + said + b"\r\n", GOOD)
+
+    async def talk(ask: Ask, _: Connections) -> None:
+        assert (await ask()).stdout == b""
+        assert (await ask()).stdout == b"{}"
+
+    use(server, talk)
+    assert server.connections == 2
+
+
+def test_a_server_that_writes_without_end_can_not_hold_up_the_program() -> None:
+    """Its time is over as anybody's, though there is always more to read at once."""
+
+    def flood(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n")
+            while True:
+                connection.sendall(b"1\r\nx\r\n" * 20_000)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        writer = threading.Thread(target=flood, args=(listening,), daemon=True)
+        writer.start()
+        target = HttpTarget(url=f"http://127.0.0.1:{listening.getsockname()[1]}/")
+        outcome = asyncio.run(post(target, b"{}", env={}, timeout_ms=200, most_bytes=3_000_000))
+        writer.join(LONG_S)
+    assert outcome.timed_out
+
+
+@pytest.mark.req("WARM-031")
 def test_a_request_that_went_out_is_never_sent_again() -> None:
     """The server closes after it has read the second one: it may have acted on it."""
     server = Server(GOOD, closes_early=True)

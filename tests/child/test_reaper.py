@@ -88,6 +88,7 @@ def test_an_ended_child_is_out_of_account(run: "Run", job: "MakeJob") -> None:
     assert {*REAPER.running} <= before
 
 
+@pytest.mark.req("WARM-007")
 def test_a_group_without_members_does_not_remain() -> None:
     """A leader that was reaped and left nobody is no group; a living process is a stranger with that number."""
     pid = start()
@@ -100,6 +101,7 @@ def test_a_group_without_members_does_not_remain() -> None:
     os.waitpid(stranger, 0)
 
 
+@pytest.mark.req("WARM-007")
 @pytest.mark.parametrize("group", [0, -1])
 def test_what_is_no_group_of_a_child_gets_no_signal(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the system 0 is the group of this very program."""

@@ -181,6 +181,7 @@ def test_every_mark_is_given_once() -> None:
     assert [(one, other) for one in marks for other in marks if one is not other and one in other] == []
 
 
+@pytest.mark.req("WARM-007")
 def test_a_number_that_now_belongs_to_another_process_is_not_signalled() -> None:
     """The time at which it started tells them apart."""
     process = subprocess.Popen(["sleep", "60"])

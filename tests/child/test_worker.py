@@ -40,6 +40,8 @@ def answer(fields: str, *words: str) -> str:
 
 ANSWER = answer('"output":{"decision":"allow"}')
 GOOD = f"{BEGIN}; {loop(ANSWER)}"
+# A whole answer, but for its line break.
+UNENDED = """printf '{"id":"%s","exit":2}' "$id\""""
 ALLOWED = b'{"decision":"allow"}'
 # It answers the first event at once, and the others when the file `go` is there.
 _UNTIL_GO = "if [ -e first ]; then while ! [ -e go ]; do sleep 0.02; done; fi; touch first"
@@ -114,6 +116,7 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.req("WARM-021")
 def test_one_process_answers_one_event_after_another(run_worker: RunWorker, tmp_path: Path) -> None:
     """It is started once, and each event has an answer of its own."""
 
@@ -127,6 +130,7 @@ def test_one_process_answers_one_event_after_another(run_worker: RunWorker, tmp_
     assert len(set(asked)) == 5
 
 
+@pytest.mark.req("WARM-021")
 def test_a_line_has_the_id_the_event_and_the_input(run_worker: RunWorker, tmp_path: Path) -> None:
     """As the documentation of the protocol says, and in one line whatever the input is."""
 
@@ -140,6 +144,7 @@ def test_a_line_has_the_id_the_event_and_the_input(run_worker: RunWorker, tmp_pa
     assert line == b'{"id":"%b","event":"BeforeTool","input":{"a":"\\n\xe2\x80\xa8"}}\n' % asked
 
 
+@pytest.mark.req("WARM-021")
 @pytest.mark.parametrize(
     ("fields", "outcome"),
     [
@@ -172,6 +177,7 @@ WRONG = {
     "no exit code": (answer('"exit":256'), "no exit code"),
     "true is no code": (answer('"exit":true'), "no answer"),
     "too long": ("head -c 200000 /dev/zero | tr '\\0' x", "a line of more than 100000 bytes"),
+    "only empty lines": ("yes ''", "more than 65536 bytes of empty lines"),
     "too much on stderr": ("head -c 200000 /dev/zero >&2; sleep 60", "more than 100000 bytes to its stderr"),
     "exits": ("exit 3", "exited with code 3"),
     "killed": ("kill -9 $$", "was ended by signal 9"),
@@ -179,6 +185,7 @@ WRONG = {
 }
 
 
+@pytest.mark.req("WARM-022")
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_wrong_line_or_an_exit_fails_the_event_and_ends_the_group(
     run_worker: RunWorker, tmp_path: Path, fault: str
@@ -271,6 +278,49 @@ def test_two_answers_are_never_taken_for_another_event(run_worker: RunWorker) ->
     run_worker(f"{BEGIN}; {loop(f'{ANSWER}; {ANSWER}')}", use)
 
 
+def test_an_event_can_not_be_answered_before_it_was_sent(run_worker: RunWorker) -> None:
+    """Nobody knows its id: the number in it is not all of it."""
+    early = """printf '{"id":"%s-%s","output":{}}\\n' "${id%-*}" "$((${id##*-} + 1))\""""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == ALLOWED
+        assert (await shop.ask()).stdout != b"{}"
+        assert "answered an event that it was not asked about" in shop.texts
+
+    run_worker(f"{BEGIN}; {loop(f'{ANSWER}; {early}')}", use)
+
+
+def test_a_last_answer_counts_without_its_line_break(run_worker: RunWorker) -> None:
+    """A deny must not be lost for it."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).exit_code == 2
+
+    run_worker(f"{BEGIN}; {loop(UNENDED + '; exit 0')}", use)
+
+
+@pytest.mark.parametrize(
+    ("first", "body"),
+    [("""printf '{"ready": true}'""", ANSWER), (BEGIN, UNENDED)],
+    ids=["ready", "answer"],
+)
+def test_a_line_without_its_end_is_shown(run_worker: RunWorker, tmp_path: Path, first: str, body: str) -> None:
+    """A forgotten line break is a usual mistake."""
+
+    async def use(shop: Shop, timeout_ms: float) -> None:
+        stuck = shop.begin(timeout_ms=timeout_ms)
+        await until(lambda: stuck.done() or bool(shop.worker._process and shop.worker._process.unfinished))
+        if not stuck.done():
+            (tmp_path / "seen").touch()
+            assert "without a line break behind it" in str((await stuck or ChildOutcome()).error)
+
+    def attempt(timeout_ms: float) -> None:
+        run_worker(f"{first}; {loop(body)}", partial(use, timeout_ms=timeout_ms))
+
+    with_enough_time(300, tmp_path / "seen", attempt)
+
+
+@pytest.mark.req("WARM-025")
 def test_what_it_writes_to_stderr_is_noted(run_worker: RunWorker) -> None:
     """And it is no part of the answer, where it could be taken for a reason."""
 
@@ -280,6 +330,25 @@ def test_what_it_writes_to_stderr_is_noted(run_worker: RunWorker) -> None:
         assert ("", b"careful\n") in shop.notes
 
     run_worker(f"{BEGIN}; {loop(f'echo careful >&2; {ANSWER}')}", use)
+
+
+@pytest.mark.parametrize(
+    ("end", "restart_after"),
+    [("while ! [ -e go ]; do sleep 0.02; done; exit 0", None), (":", 1)],
+    ids=["ends between two events", "is replaced"],
+)
+def test_the_last_words_of_a_process_are_noted(
+    run_worker: RunWorker, tmp_path: Path, end: str, restart_after: int | None
+) -> None:
+    """Also where nothing went wrong."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == ALLOWED
+        (tmp_path / "go").touch()
+        await until(lambda: ("", b"bye\n") in shop.notes)
+
+    command = f"trap 'echo bye >&2' EXIT; {BEGIN}; {loop(f'{ANSWER}; {end}')}"
+    run_worker(command, use, WorkerOptions(restart_after=restart_after))
 
 
 def test_a_crash_shows_its_stderr(run_worker: RunWorker) -> None:
@@ -314,6 +383,7 @@ def test_a_worker_that_is_never_ready(run_worker: RunWorker, first: str, why: st
     run_worker(f"{first}; exec {first}; {loop(ANSWER)}", use)
 
 
+@pytest.mark.req("WARM-023")
 def test_what_waits_when_it_is_given_up_gets_no_answer(run_worker: RunWorker) -> None:
     """So that it can be run cold: it was never sent."""
 
@@ -341,6 +411,7 @@ def test_events_wait_for_their_turn_in_order(run_worker: RunWorker, tmp_path: Pa
     assert numbers == sorted(numbers)
 
 
+@pytest.mark.req("WARM-021")
 def test_concurrency_lets_several_be_answered_in_any_order(run_worker: RunWorker, tmp_path: Path) -> None:
     """Two are sent before one is answered; the answers belong to their events by their ids."""
 
@@ -359,6 +430,7 @@ def test_concurrency_lets_several_be_answered_in_any_order(run_worker: RunWorker
     run_worker(f"{sys.executable} {worker}", use)
 
 
+@pytest.mark.req("WARM-022")
 def test_a_timeout_ends_the_group_and_all_that_it_was_asked(run_worker: RunWorker, tmp_path: Path) -> None:
     """The event has timed out; whatever waited unsent gets the next process."""
 
@@ -370,7 +442,7 @@ def test_a_timeout_ends_the_group_and_all_that_it_was_asked(run_worker: RunWorke
             return  # it was not even asked in time
         assert outcome is not None
         assert outcome.timed_out
-        assert outcome.error is None
+        assert str(outcome.error).endswith("its worker has answered nothing yet; each line has to be flushed")
         other = await waiting
         assert other is not None
         assert other.stdout == ALLOWED
@@ -396,6 +468,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.req("WARM-013")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_nothing_is_left_after_a_fault(run_worker: RunWorker, tmp_path: Path, fault: str) -> None:
     """Neither the worker, nor what it forked, nor what left its session; the event has failed, in bounded time."""
@@ -511,6 +584,7 @@ def test_a_long_input_does_not_wait_for_the_pipe(run_worker: RunWorker) -> None:
     run_worker(f"{sys.executable} -c '{code}'", use)
 
 
+@pytest.mark.req("WARM-025")
 @pytest.mark.parametrize(
     ("options", "processes"),
     [(WorkerOptions(restart_after=2), 3), (WorkerOptions(), 1)],
@@ -528,6 +602,40 @@ def test_it_is_replaced_after_a_number_of_events(
     assert len((tmp_path / "started").read_text().split()) == processes
 
 
+def test_what_waits_is_answered_before_a_worker_leaves(run_worker: RunWorker, tmp_path: Path) -> None:
+    """By the process that it was meant for; none is started for it, and none is left."""
+
+    async def use(shop: Shop) -> None:
+        await shop.ask()
+        events = [shop.begin() for _ in range(3)]
+        await until(lambda: len((tmp_path / "asked").read_text().split()) == 2)
+        shop.worker.drain()
+        assert not shop.worker.is_at_rest
+        (tmp_path / "go").touch()
+        outcomes = [await each for each in events]
+        assert [outcome and outcome.stdout for outcome in outcomes] == [ALLOWED] * 3
+        await until(lambda: shop.worker.is_at_rest)
+
+    run_worker(f"echo $$ >> started; {WAITING}", use)
+    assert len((tmp_path / "started").read_text().split()) == 1
+
+
+def test_a_worker_that_leaves_while_it_is_started(run_worker: RunWorker, tmp_path: Path) -> None:
+    """The event that it was started for is answered."""
+
+    async def use(shop: Shop) -> None:
+        event = shop.begin()
+        shop.worker.drain()
+        outcome = await event
+        assert outcome is not None
+        assert outcome.stdout == ALLOWED
+        await until(lambda: shop.worker.is_at_rest)
+
+    run_worker(f"echo $$ >> started; {GOOD}", use)
+    assert len((tmp_path / "started").read_text().split()) == 1
+
+
+@pytest.mark.req("WARM-025")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_it_is_replaced_when_it_uses_too_much_memory(run_worker: RunWorker, tmp_path: Path) -> None:
     """Looked at between events, now and then."""
@@ -612,6 +720,7 @@ def test_nothing_that_it_started_is_left_when_it_is_closed(run_worker: RunWorker
     asyncio.run(until(lambda: not is_alive(pid)))
 
 
+@pytest.mark.req("WARM-013")
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only EOF on stdin ends it")
 def test_the_death_of_the_program_ends_a_worker_that_does_not_read(tmp_path: Path) -> None:
     """Even if it ignores the end of its stdin and hangs."""

@@ -7,7 +7,12 @@ from hookline.child.worker_lines import WrongLineError, read_answer, read_ready,
 
 @pytest.mark.parametrize(
     ("line", "at_once"),
-    [(b'{"ready":true}', 1), (b'{"ready":true,"concurrency":8}', 8), (b'{"concurrency":1000,"ready":true,"x":1}', 64)],
+    [
+        (b'{"ready":true}', 1),
+        (b'\xef\xbb\xbf{"ready":true}\r', 1),
+        (b'{"ready":true,"concurrency":8}', 8),
+        (b'{"concurrency":1000,"ready":true,"x":1}', 64),
+    ],
 )
 def test_the_first_line_says_how_many_events_it_takes(line: bytes, at_once: int) -> None:
     """One if it says nothing of it, and never more than we send."""
@@ -23,6 +28,10 @@ def test_the_first_line_says_how_many_events_it_takes(line: bytes, at_once: int)
         b'{"ready":"true"}',
         b'{"ready":true,"concurrency":0}',
         b'{"ready":true,"concurrency":true}',
+        b'{"ready":true,"concurrency":-1}',
+        b'{"ready":true,"concurrency":"2"}',
+        b'{"ready":true,"concurrency":1e9}',
+        b'{"ready":true,"concurrency":null}',
     ],
 )
 def test_any_other_first_line_is_wrong(line: bytes) -> None:
@@ -37,6 +46,35 @@ def test_texts_that_are_no_unicode_lose_no_deny() -> None:
     assert (event_id, outcome.exit_code) == ("a", 2)
     assert outcome.stderr.decode().startswith("no")
     assert b"deny" in read_answer(b'{"id":"a","output":{"decision":"deny","reason":"\xff"}}')[1].stdout
+
+
+@pytest.mark.parametrize(
+    ("fields", "stderr"),
+    [
+        (b'"exit":2,"stderr":null', b""),
+        (b'"exit":2,"stderr":{"why":1}', b'{"why":1}'),
+        (b'"exit":2,"stderr":"no","output":[true]', b"no"),
+    ],
+)
+def test_what_is_beside_an_exit_code_loses_no_deny(fields: bytes, stderr: bytes) -> None:
+    """The code alone says it; where a text is expected anything can be shown, and the output is not read."""
+    _, outcome = read_answer(b'{"id":"a",' + fields + b"}")
+    assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (2, b"", stderr)
+
+
+@pytest.mark.parametrize("rest", [b'"stderr":null', b'"exit":null'])
+def test_null_is_the_same_as_nothing(rest: bytes) -> None:
+    """As where an optional value of a program is written down."""
+    _, outcome = read_answer(b'{"id":"a","output":{"decision":"deny"},' + rest + b"}")
+    assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (0, b'{"decision":"deny"}', b"")
+
+
+@pytest.mark.parametrize("answer_id", [b"7", b"null", b'["a"]', b"true", b"1.5"])
+@pytest.mark.parametrize("rest", [b'"output":null', b'"exit":2,"stderr":null'])
+def test_an_id_is_a_text(answer_id: bytes, rest: bytes) -> None:
+    """Whatever reads the line."""
+    with pytest.raises(WrongLineError, match="no answer"):
+        read_answer(b'{"id":' + answer_id + b"," + rest + b"}")
 
 
 def test_an_answer_that_is_nested_too_deeply_loses_no_deny() -> None:

@@ -43,6 +43,7 @@ def loaded(words: str, settings: object, folder: Path) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
+@pytest.mark.req("WARM-042")
 @pytest.mark.parametrize("words", LIMITS)
 def test_a_command_loads_what_it_needs(words: str, tmp_path: Path) -> None:
     """Each module takes a tenth of a millisecond and more, and some take ten."""

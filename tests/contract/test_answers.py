@@ -22,7 +22,10 @@ from hookline.contract.events import HookDecision
 from hookline.contract.outputs import DefaultHookOutput
 
 CHOICES = "is not one of block, deny, allow, approve, ask; nothing was decided"
-NOT_JSON = "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it"
+NOT_JSON = (
+    "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it;"
+    " print the JSON alone, and messages on stderr"
+)
 EVERYTHING: dict[str, Any] = {
     "decision": "ask",
     "reason": "r",

@@ -727,6 +727,7 @@ def test_a_plain_function_on_the_loop(program: Program) -> None:
     assert threads[1].name == "hookline callable"
 
 
+@pytest.mark.req("WARM-043")
 def test_no_record_of_ten_thousand_events_is_lost(project: Path, tmp_path: Path) -> None:
     """As fast as they can be fired, and so faster than they can be written: each leaves its three records."""
     log = {"path": str(tmp_path / "hooks.jsonl"), "maxBytes": 100_000_000}

@@ -15,6 +15,7 @@ import pytest
 from hookline import Config
 from hookline.child.features import FEATURES
 from hookline.contract.events import HookEventName
+from hookline.settings.trust import TrustStore
 from hookline.system import HookSystem
 
 
@@ -57,6 +58,7 @@ def fired(system: HookSystem, times: int = 4) -> list[str]:
     return ways
 
 
+@pytest.mark.req("WARM-005", "WARM-009")
 def test_the_third_run_is_warm(tmp_path: Path) -> None:
     """The log says so, and the end of the engine ends what was parked."""
     system = system_of(tmp_path)
@@ -72,6 +74,31 @@ def test_the_third_run_is_warm(tmp_path: Path) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.req("WARM-004")
+def test_a_changed_script_is_not_run_by_the_interpreter_that_waits_for_it(tmp_path: Path) -> None:
+    """The hash of a project's script is asked before each event, and the script is read after that."""
+    entry = {"type": "command", "command": f"{sys.executable} hook.py"}
+    (tmp_path / ".llxprt").mkdir()
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [entry]}]}}
+    (tmp_path / ".llxprt" / "settings.json").write_text(json.dumps(settings))
+    script = tmp_path / "hook.py"
+    script.write_text('print(\'{"decision": "allow"}\')\n')
+    store = tmp_path / "trust.json"
+    config = Config(working_dir=str(tmp_path), session_id="s", trust_path=store)
+    system = config.get_hook_system()
+    assert system is not None
+    system.start()
+    TrustStore(store).trust(system.get_all_hooks(), str(tmp_path))
+    assert fired(system, 3) == ["cold", "cold", "warm"]
+    script.write_text("open('evil', 'w')\n")
+    told = {"tool_name": "ls", "tool_input": {}}
+    verdict = asyncio.run(system.get_event_handler().fire(HookEventName.BEFORE_TOOL, told))
+    assert [*verdict.runs] == []
+    system.dispose()
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.req("WARM-008")
 @pytest.mark.parametrize(
     ("hook", "options"),
     [
@@ -90,6 +117,7 @@ def test_switched_off(tmp_path: Path, hook: dict[str, Any], options: dict[str, A
     system.dispose()
 
 
+@pytest.mark.req("WARM-008")
 def test_switched_off_by_the_environment(tmp_path: Path) -> None:
     """HOOKLINE_CHILD=cold, and every system that lacks what it takes."""
     with patch.dict(vars(FEATURES), {"warm": False}):
@@ -98,6 +126,7 @@ def test_switched_off_by_the_environment(tmp_path: Path) -> None:
         system.dispose()
 
 
+@pytest.mark.req("WARM-005")
 def test_the_settings_say_how_many(tmp_path: Path) -> None:
     """Another value than a number is ignored."""
     system = system_of(tmp_path, warm={"max": 1})

@@ -5,10 +5,12 @@ import gc
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from tests.patience import descriptors
 
 from hookline import Hooks
 from hookline.log.logger import MemorySink
+from hookline.settings.fingerprint import Fingerprinter
 from hookline.settings.trust import TrustStore
 
 SCRIPT = """
@@ -24,7 +27,7 @@ import os, sys, time
 from hookline.hook import Deny, main
 open("started", "a").write(f"{os.getpid()}\\n")
 def guard(event):
-    if event.fields.get("tool_name") == "crash": os._exit(7)
+    if event.fields.get("tool_name") == "crash": os.write(2, b"because\\n"); os._exit(7)
     if event.fields.get("tool_name") == "slow": time.sleep(0.5)
     return Deny(f"VERSION {event.hook_event_name} {os.environ.get('COLOR')} {os.environ.get('HOOKLINE_WORKER')}")
 main(guard)
@@ -109,6 +112,7 @@ def test_one_process_serves_events_loops_and_threads(project_dir: Path) -> None:
     until(lambda: not is_alive(shop.started[0]))
 
 
+@pytest.mark.req("WARM-023")
 def test_many_threads_ask_at_once_and_each_event_is_sent_once(project_dir: Path) -> None:
     """Whoever comes first sends, the others wait for their turn; every event has its own answer."""
     shop = Workshop(project_dir)
@@ -164,9 +168,12 @@ def test_a_crash_is_a_failed_hook_and_the_next_event_gets_a_new_process(project_
         assert str(session.before_tool("x", {}).reason).startswith("one")
         assert len(shop.started) == 2
     records = [record.to_dict() for record in shop.sink.records]
-    assert any(each["kind"] == "worker" and "exited with code 7" in each["message"] for each in records)
+    (message,) = [each["message"] for each in records if each["kind"] == "worker"]
+    assert "exited with code 7" in message
+    assert message.endswith(" (because)")
 
 
+@pytest.mark.req("WARM-022")
 @pytest.mark.parametrize(
     ("fallback", "expected"),
     [("cold", "one BeforeTool None None"), ("fail", "failed 3 times within a minute")],
@@ -183,6 +190,7 @@ def test_three_crashes_in_a_minute(project_dir: Path, fallback: str, expected: s
         assert expected in str(result.reason)
 
 
+@pytest.mark.req("WARM-024")
 def test_a_changed_script_is_started_anew(project_dir: Path) -> None:
     """As a command would run the new one at the next event."""
     shop = Workshop(project_dir)
@@ -208,6 +216,7 @@ def test_a_changed_environment_starts_it_anew(project_dir: Path) -> None:
         assert len(shop.started) == 2
 
 
+@pytest.mark.req("WARM-024")
 def test_an_untrusted_script_ends_its_worker(tmp_path: Path, project_dir: Path) -> None:
     """The hash is asked before each event: a change ends the process, and nothing of it runs again."""
     shop = Workshop(project_dir)
@@ -253,6 +262,26 @@ def test_a_closed_engine_starts_none(project_dir: Path) -> None:
         assert len(shop.started) == 1
 
 
+def test_an_engine_that_is_closed_while_it_is_asked(project_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another thread, say, right before a new process would be started: then none is."""
+    shop = Workshop(project_dir)
+    with shop.open() as hooks:
+        session = hooks.session()
+        asyncio.run(session.before_tool("x", {}))
+        shop.write("two")
+        look_at = Fingerprinter.signatures
+
+        def close_meanwhile(self: Fingerprinter, *arguments: Any) -> object:
+            hooks.close()
+            return look_at(self, *arguments)
+
+        monkeypatch.setattr(Fingerprinter, "signatures", close_meanwhile)
+        late = asyncio.run(session.before_tool("x", {}))
+        assert "was not asked: the engine and its workers are closed" in str(late.reason)
+    assert len(shop.started) == 1
+    assert "hookline-workers" not in [thread.name for thread in threading.enumerate()]
+
+
 def test_a_forked_program_leaves_the_worker_to_its_parent(project_dir: Path) -> None:
     """It holds no pipe of it open, and starts its own."""
     shop = Workshop(project_dir)
@@ -292,11 +321,13 @@ def test_a_cancelled_event_does_not_disturb_the_next(project_dir: Path) -> None:
         assert len(shop.started) == 1
 
 
+@pytest.mark.req("WARM-014")
 def test_memory_descriptors_and_processes_are_flat(project_dir: Path) -> None:
     """Over some hundred events; `make faults` has ten thousand of them."""
     look(project_dir, 300)
 
 
+@pytest.mark.req("WARM-014")
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_ten_thousand_events_in_a_row(project_dir: Path) -> None:
@@ -316,14 +347,17 @@ def look(project_dir: Path, count: int) -> None:
 
         asyncio.run(fire(200 + count // 5))  # until the log's queue has its size
         (pid,) = shop.started
-        before = usage(pid)
-        asyncio.run(fire(count))
-        after = usage(pid)
+        seen = [usage(pid)]
+        for _ in range(4):
+            asyncio.run(fire(count // 4))
+            seen.append(usage(pid))
         assert len(shop.started) == 1
         # Files of other tests' threads come and go.
-        until(lambda: {each for each in descriptors() - before[0] if " /" not in each} == set())
-        # Pages of 4 KiB: 2 MiB for the allocators.
-        assert (after[1] - before[1] < 512, after[2] - before[2] < 512) == (True, True)
+        until(lambda: {each for each in descriptors() - seen[0][0] if " /" not in each} == set())
+        # Pages of 4 KiB: half a MiB for the allocators. On a busy machine the log's queue may grow once; a leak grows
+        # in every quarter.
+        assert min(after[1] - before[1] for before, after in pairwise(seen)) < 128
+        assert min(after[2] - before[2] for before, after in pairwise(seen)) < 128
 
 
 def usage(pid: int) -> tuple[set[str], int, int]:

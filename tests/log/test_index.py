@@ -16,20 +16,32 @@ from hookline.log.reader import LogReader, Place
 STRETCH = 2000
 
 
+ODD_LINES = [
+    *(b"", b"  ", b'{"torn', b"[1]", b'{"message":7,"fire":"00ff00"}', b'{"x":1} {"y":2}', b"\0" * 3000),
+    *(b'{"kind":"hook","fire":"0001","duration":%b}' % number for number in (b"1e999", b"NaN", b"-3", b"1e-300")),
+    *(b'{"kind":"unmatched","event":"BeforeTool","count":%b}' % number for number in (b"1" + b"0" * 30, b'"7"')),
+    b'{"kind":"hook","session":"s","x":' + b"[" * 2000 + b"]" * 2000 + b"}",
+]
+# Clocks that went wrong, and times as other programs write them.
+ODD_TIMES = [None, "", "1970-01-01T00:00:00.000Z", "2199-01-01T00:00:00.000Z", "2025-01-01T04:00:00+02:00", "yesterday"]
+
+
 def line(number: int, chance: random.Random) -> bytes:
     """A line of a log: a record of any kind, one of a stranger, or none at all."""
-    if chance.random() < 0.02:
-        return chance.choice([b"", b"  ", b'{"torn', b"[1]", b'{"message":7,"fire":"00ff00"}', b'{"x":1} {"y":2}'])
+    if chance.random() < 0.04:
+        return chance.choice(ODD_LINES)
     fire = f"{number // 3:06x}{'' if chance.random() < 0.05 else 'abcd'}"
     others = ["hook", "hook", "hook", "unmatched", "skip", "new"]
     # An end never stands before its start, but often in another stretch, and sometimes it is missing.
     kind = chance.choice([["start"], others, ["event", "event", "fault", "cancel", "hook"]][number % 3])
     record: dict[str, Any] = {
         "kind": kind,
-        "time": f"2025-01-01T{number // 100:02}:{chance.randrange(60):02}:00.000Z",
+        "time": f"2025-01-01T{number // 100:02}:{chance.randrange(60):02}:00.000Z"
+        if chance.random() < 0.98
+        else chance.choice(ODD_TIMES),
         "level": chance.choice(["debug", "debug", "info", "warn"]),
         "message": f"record {number} \ud800" if chance.random() < 0.01 else f"record {number}",
-        "fire": fire if chance.random() < 0.95 else chance.choice([None, "odd-id", "zz"]),
+        "fire": fire if chance.random() < 0.95 else chance.choice([None, f"odd-{number // 3}", f"zz{number // 3}"]),
         "session": chance.choice(["s", f"s{number // 40}", f"s{number // 40}", None]),
         "agent": chance.choice([None, None, None, "claude"]),
         "project": chance.choice([None, "/a", "/a", "/b"]),
@@ -44,7 +56,8 @@ def line(number: int, chance: random.Random) -> bytes:
         "count": chance.choice([None, 4]) if kind == "unmatched" else None,
         "stdin": '{"session":"s","fire":"000001abcd"}',
     }
-    return json.dumps({key: value for key, value in record.items() if value is not None}).encode()
+    given = {key: value for key, value in record.items() if value is not None}
+    return json.dumps(given, separators=(",", ":")).encode()
 
 
 def write_log(path: Path, seed: int, records: int = 450, files: int = 3) -> None:
@@ -100,14 +113,16 @@ def answers(path: Path, *, uses_index: bool) -> list[Any]:
             found += [reader.newest(query, 7), reader.newest(query, 10_000), list(pages(reader, query, 13))]
             statistics = reader.statistics(query)
             found += [list(statistics.hooks.items()), sorted(statistics.fired.items())]
+            found += [sorted(statistics.agents.items()), statistics.unreadable]
     with LogReader(path, uses_index=uses_index, stretch_bytes=STRETCH) as reader:
         found += [list(reader.sessions().items()), list(reader.sessions(3))]
-        found += [
-            reader.whole_records(run) for run in ("0000", "00001", "000010abcd", "0000ff", "odd-", "zz", "00ff00")
-        ]
-    return found
+        runs = {run: reader.whole_records(run) for run in ("0000", "00001", "000010abcd", "odd", "zz", "00ff00", "ff")}
+    # Otherwise two that find nothing would be alike.
+    assert [run for run, records in runs.items() if not records] == ["ff"]
+    return [*found, runs]
 
 
+@pytest.mark.req("WARM-041")
 @pytest.mark.parametrize(("seed", "near"), [(1, 0), (2, 3000)])
 def test_the_index_changes_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, near: int) -> None:
     """Whatever is asked, and whatever is in the log, a plain scan answers the same."""
@@ -158,6 +173,7 @@ def blocks_read(path: Path, query: LogQuery, monkeypatch: pytest.MonkeyPatch) ->
     return sum(read)
 
 
+@pytest.mark.req("WARM-041")
 def test_what_cannot_be_wanted_is_not_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old time, a session and plain statistics cost a fraction of the log."""
     size = sum(file.stat().st_size for file in path.parent.glob("hooks.jsonl*") if file.is_file())
@@ -198,6 +214,7 @@ def test_it_is_used_by_name_of_the_file_not_of_its_rotation(path: Path) -> None:
     assert len(now.items() & known.items()) >= 1
 
 
+@pytest.mark.req("WARM-041")
 @pytest.mark.parametrize("change", ["flip", "cut", "empty", "other", "text", "directory", "writable", "link"])
 def test_a_damaged_index_is_made_anew(path: Path, change: str, tmp_path: Path) -> None:
     """Whatever became of its file, the answer is that of the log."""
@@ -222,6 +239,7 @@ def test_a_damaged_index_is_made_anew(path: Path, change: str, tmp_path: Path) -
     assert count(path) == wanted
 
 
+@pytest.mark.req("WARM-041")
 @pytest.mark.parametrize("change", ["same size", "shorter", "longer", "replaced", "emptied"])
 def test_an_index_of_what_the_log_was_is_not_used(path: Path, change: str) -> None:
     """A log that was changed in another way than by appending is read anew."""

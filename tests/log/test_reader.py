@@ -165,6 +165,27 @@ def test_no_filter_hides_lines_that_are_not_records(path: Path, query: LogQuery)
         assert reader.unreadable == 1
 
 
+def test_a_record_with_odd_values_is_a_record(path: Path, write: Write) -> None:
+    """What msgspec alone would not read: a value that is nested too deep, or a time without end."""
+    write()
+    with path.open("ab") as file:
+        file.write(b'{"message":"deep","x":' + b"[" * 5000 + b"]" * 5000 + b"}\n")
+        file.write(b'{"message":"long","kind":"hook","hook":"slow","duration":1e999}\n')
+    with LogReader(path) as reader:
+        assert [entry.message for entry in reader.entries(LogQuery())] == ["record 0", "deep", "long"]
+        (numbers,) = reader.statistics(LogQuery(hook="slow")).hooks.values()
+        assert (numbers.runs, numbers.durations.maximum, reader.unreadable) == (1, 0.0, 0)
+
+
+def test_no_name_of_a_log_hides_its_rotated_files(tmp_path: Path) -> None:
+    """Brackets and stars in a name are letters like others."""
+    for name in ("log[1].jsonl", "[!a].jsonl", "a*?.jsonl"):
+        path = tmp_path / name
+        path.with_name(f"{name}.1").write_text('{"message":"older"}\n')
+        path.write_text('{"message":"newer"}\n')
+        assert messages(path, LogQuery()) == ["older", "newer"]
+
+
 def test_lines_longer_than_a_block_are_whole(path: Path, write: Write) -> None:
     """A record of several megabytes is a record, read from either end."""
     write()

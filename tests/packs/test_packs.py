@@ -40,7 +40,7 @@ async def _asked(tmp_path: Path, use: Sequence[Any], tool: str, arguments: dict[
 @pytest.mark.parametrize(
     ("use", "said"),
     [
-        ("hookline:shell", "use is a string, expected an array"),
+        ("hookline:shell", 'use is a string, expected an array of packs, such as ["hookline:shell"]'),
         (["hookline:shel"], "did you mean hookline:shell?"),
         ([7], "use[0] is a number"),
         ([{"allow": []}], "an object with pack"),

@@ -92,11 +92,11 @@ def test_all_eleven_events_are_known() -> None:
         ),
         (
             {"type": "Command", "command": "x"},
-            'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"',
+            'has the type "Command"; write "type": "command", or "http", "plugin" or "remote", in small letters',
         ),
         (
             {"type": ["command"], "command": "x"},
-            'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"',
+            'has a type that is an array; write "type": "command", or "http", "plugin" or "remote", in small letters',
         ),
         ({"type": "command"}, "has no command; give a command or remove the entry"),
         ({"type": "command", "command": None}, "has no command; give a command or remove the entry"),
@@ -129,10 +129,14 @@ def test_one_bad_hook_costs_one_hook(bad: Any, fault: str) -> None:
     ("bad", "problem"),
     [
         (5, 'hooks.BeforeTool[0] is a number, expected a group such as {"matcher": "…", "hooks": […]}'),
-        (GOOD, "hooks.BeforeTool[0] has no hooks; give it an array of hooks"),
+        (
+            GOOD,
+            'hooks.BeforeTool[0] is a hook where a group of hooks is expected; write {"hooks": [ … ]} around it',
+        ),
+        ({"matcher": "x"}, "hooks.BeforeTool[0] has no hooks; give it an array of hooks"),
         ({"hooks": GOOD}, "hooks.BeforeTool[0] has hooks that are an object; give it an array of hooks"),
     ],
-    ids=["number", "hook-in-place-of-group", "one-hook-without-array"],
+    ids=["number", "hook-in-place-of-group", "no-hooks", "one-hook-without-array"],
 )
 def test_one_bad_group_costs_one_group(bad: Any, problem: str) -> None:
     """A group that cannot be read is told of, and the group after it still counts."""
@@ -142,10 +146,32 @@ def test_one_bad_group_costs_one_group(bad: Any, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("group", "fault", "typo", "meant"),
+    [
+        (
+            {"hooks": [{"type": "command", "comand": "x"}]},
+            "[0].hooks[0] has no command",
+            "[0].hooks[0].comand",
+            "command",
+        ),
+        ({"matcher": "x", "hook": [GOOD]}, "[0] has no hooks", "[0].hook", "hooks"),
+    ],
+)
+def test_the_key_that_was_misspelled_is_named(group: Any, fault: str, typo: str, meant: str) -> None:
+    """Where something is missing, the reader sees what was probably meant."""
+    _, problems = decode(layer({"hooks": {"BeforeTool": [group]}}))
+    assert problems[1].startswith(f"user.json: hooks.BeforeTool{fault}; give ")
+    assert problems[0] == (f"user.json: hooks.BeforeTool{typo} is not an option and is ignored; did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
     ("values", "problem"),
     [
         ({"hooks": []}, "hooks is an array, expected an object that maps event names to groups of hooks"),
-        ({"hooks": {"BeforeTool": {"hooks": [GOOD]}}}, "hooks.BeforeTool is an object, expected an array"),
+        (
+            {"hooks": {"BeforeTool": {"hooks": [GOOD]}}},
+            "hooks.BeforeTool is an object, expected an array; write [ … ] around it",
+        ),
         ({"extensions": {"name": "x"}}, "extensions is an object, expected an array"),
     ],
 )

@@ -204,3 +204,38 @@ def test_a_server_can_be_a_hook_in_every_dialect() -> None:
         assert entry.target == HttpTarget(url="http://127.0.0.1:1/x", headers={"A": "$T"}, variables=("T",))
     _, (problem,) = read({"hooks": {"BeforeTool": [{"hooks": [{"type": "http", "url": "file:///etc/passwd"}]}]}})
     assert "has no url that begins with http:// or https://" in problem
+
+
+@pytest.mark.parametrize(
+    ("url", "is_said"),
+    [("http://me:secret@127.0.0.1/x", True), ("http://me@127.0.0.1", True), ("http://127.0.0.1/@me?a=b@c", False)],
+)
+def test_a_user_name_in_a_url_is_not_sent_and_that_is_said(url: str, is_said: bool) -> None:
+    """Without the password: problems are shown and logged."""
+    _, problems = read({"hooks": {"BeforeTool": [{"hooks": [{"type": "http", "url": url}]}]}})
+    assert ["which is not sent; use headers" in problem for problem in problems] == [True] * is_said
+    assert "secret" not in "".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("hook", "said"),
+    [
+        ({"type": "http", "url": "http://127.0.0.1", "limits": {"files": 9}}, ["limits has no effect"]),
+        ({"type": "http", "url": "http://127.0.0.1", "network": False}, ["network has no effect"]),
+        ({"type": "command", "command": "x", "headers": {"A": "b"}}, ["headers has no effect"]),
+        (
+            {
+                "type": "http",
+                "url": "http://127.0.0.1",
+                "headers": {"A": "$T ${U}", "B": "$V"},
+                "allowedEnvVars": ["V"],
+            },
+            ["headers use $T, which is empty", "headers use $U, which is empty"],
+        ),
+    ],
+)
+def test_what_has_no_effect_on_a_hook_of_this_type_is_said(hook: dict[str, Any], said: list[str]) -> None:
+    """And the hook runs all the same."""
+    (_,), problems = read({"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    assert len(problems) == len(said)
+    assert all(text in problem for text, problem in zip(said, problems, strict=True))

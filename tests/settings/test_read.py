@@ -38,9 +38,7 @@ def test_a_missing_file_is_an_empty_layer(tmp_path: Path, name: str) -> None:
             ":2:12: is not JSON (Expecting value), so none of its hooks run; fix it at this place",
             id="broken",
         ),
-        pytest.param(
-            b"", ":1:1: is not JSON (Expecting value), so none of its hooks run; fix it at this place", id="empty"
-        ),
+        pytest.param(b" \n", ": is empty, so none of its hooks run; write {} or remove it", id="empty"),
         pytest.param(b"[]", ": is not a JSON object, so none of its hooks run; start it with {", id="array"),
         pytest.param(
             b'{"a": NaN}', ": is not JSON (NaN is not JSON), so none of its hooks run; fix it", id="not-a-number"
@@ -66,9 +64,9 @@ def test_an_unusable_file_is_an_error_of_that_file(tmp_path: Path, content: byte
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    """A directory (or a file without permission) in its place is told with the system's words."""
+    """A directory in its place is named as such."""
     layer = read_layer(tmp_path, ConfigSource.USER)
-    said = "can't be read (Is a directory), so none of its hooks run; check its permissions"
+    said = "is a directory, so none of its hooks run; put a settings file there"
     assert layer.problems == (Problem(origin=str(tmp_path), path="", message=said, is_error=True),)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener, Note
-from hookline.contract.endings import show_ending
+from hookline.contract.endings import show_ending, telling_line
 from hookline.contract.events import LIFECYCLE_EVENTS
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Verdict
@@ -77,10 +77,14 @@ class HookWatch:
         record.failures += run.failed
         # A trigger, such as `startup`, is nothing that is let pass.
         record.last = _outcome(run, "it" if subject is None or run.event in LIFECYCLE_EVENTS else subject)
-        if run.failed and not run.blocks and not record.is_reported:
-            # What the hook was to guard goes on without it.
+        if run.failed and not record.is_reported:
+            # What the hook was to guard goes on without it, or nothing does until it is mended.
             record.is_reported = True
-            text = f"The {run.event} hook {run.hook.label} {show_ending(run)}, so it had no effect."
+            line = telling_line(run.stderr)
+            how = f"{show_ending(run)} ({line})" if line else show_ending(run)
+            rule = "it is required" if run.hook.required else "its onError is block"
+            effect = f"and blocks because {rule}" if run.blocks else "so it had no effect"
+            text = f"The {run.event} hook {run.hook.label} {how}, {effect}."
             self._listener(Note(text=f"{text} hookline log --failures tells more.", is_error=True))
 
 

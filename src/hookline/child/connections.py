@@ -91,10 +91,12 @@ class PlainStream(Stream):
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
         self._socket = sock
+        self._is_first = True
 
     async def send(self, data: bytes) -> None:
         """Sends all of it; after an OSError `sent` is how much went out."""
         self.sent = 0
+        self._is_first = True
         left = memoryview(data)
         while left:
             try:
@@ -106,6 +108,11 @@ class PlainStream(Stream):
             left = left[count:]
 
     async def _receive(self) -> bytes:
+        if not self._is_first:
+            # What is there already is read without a turn of the loop, and a server may write faster than we read:
+            # neither a timeout nor anything else of the program would have its turn.
+            await asyncio.sleep(0)
+        self._is_first = False
         return await asyncio.get_running_loop().sock_recv(self._socket, _READ_BYTES)
 
     async def _wait_for_room(self) -> None:

@@ -6,18 +6,20 @@ import re
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 import msgspec
 
 from hookline.child.connections import Connections, Stream, connect
 from hookline.child.http_answer import BadAnswerError, read_answer
 from hookline.child.job import ChildOutcome
-from hookline.contract.hooks import HttpTarget
+from hookline.contract.hooks import HEADER_VARIABLE, HttpTarget
 from hookline.contract.vocabulary import RunWay
 
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# What may stand in a request's path and query as it is; the rest is sent as %XX.
+_URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
 # What we say ourselves; a second one could make a server read another request.
 _OURS = frozenset({"host", "content-length", "content-type", "connection", "transfer-encoding"})
 
@@ -144,7 +146,7 @@ async def _sends(stream: Stream, request: bytes) -> bool:
 
 
 def _head(target: HttpTarget, url: SplitResult, length: int, env: Mapping[str, str], *, keeps: bool) -> bytes:
-    path = (url.path or "/") + (f"?{url.query}" if url.query else "")
+    path = quote((url.path or "/") + (f"?{url.query}" if url.query else ""), safe=_URL_MARKS)
     lines = [
         f"POST {path} HTTP/1.1",
         f"Host: {url.netloc.rpartition('@')[2]}",
@@ -155,11 +157,13 @@ def _head(target: HttpTarget, url: SplitResult, length: int, env: Mapping[str, s
     for name, value in target.headers.items():
         if not _FIELD_NAME.fullmatch(name) or name.lower() in _OURS:
             raise BadAnswerError(f"has a header that can't be sent: {name!r}")
-        lines.append(f"{name}: {_filled(value, target.variables, env)}")
-    head = "\r\n".join(lines)
-    if len(head.splitlines()) != len(lines) or "\0" in head:
-        raise BadAnswerError("has a header or a URL with a line break in it")
-    return head.encode("utf-8", "surrogateescape") + b"\r\n\r\n"
+        # A token that was read from a file often ends with a line break.
+        lines.append(f"{name}: {_filled(value, target.variables, env).strip()}")
+    for line in lines:
+        if _CONTROL.search(line) or len(line.splitlines()) > 1:
+            name = line.partition(":")[0]
+            raise BadAnswerError(f"has a header or a URL with a line break or control character in it ({name!r})")
+    return "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n\r\n"
 
 
 def _filled(value: str, variables: Sequence[str], env: Mapping[str, str]) -> str:
@@ -169,4 +173,4 @@ def _filled(value: str, variables: Sequence[str], env: Mapping[str, str]) -> str
         name = place[1] or place[2]
         return env.get(name, "") if name in variables else ""
 
-    return _VARIABLE.sub(of, value)
+    return HEADER_VARIABLE.sub(of, value)

@@ -8,6 +8,8 @@ from hookline.child.connections import Stream
 
 _LONGEST_HEAD = 64 * 1024
 _STATUS = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: |$)")
+_LENGTH = re.compile(rb"[0-9]{1,18}")
+_LONGEST_SHOWN = 60
 _SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
 # Answers that only announce another one.
 _MOST_INTERIM = 8
@@ -37,11 +39,17 @@ async def read_answer(stream: Stream, most_bytes: int) -> HttpAnswer:
         raise BadAnswerError(f"answered with status {code}{moved}")
     fields = _fields(lines)
     keeps = version == b"1" and b"close" not in fields.get(b"connection", b"").lower()
+    if fields.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise BadAnswerError(
+            f"answered in a content encoding that was not asked for: {_shown(fields[b'content-encoding'])}"
+        )
     if code in (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT):
-        return HttpAnswer(b"", is_cut=False, can_be_used_again=keeps and stream.is_drained())
+        # A body that should not be there may still be on its way.
+        has_body = b"transfer-encoding" in fields or fields.get(b"content-length", b"0") != b"0"
+        return HttpAnswer(b"", is_cut=False, can_be_used_again=keeps and not has_body and stream.is_drained())
     if (coding := fields.get(b"transfer-encoding")) is not None:
         if coding.lower() != b"chunked":
-            raise BadAnswerError(f"answered in an unknown transfer encoding: {coding.decode('latin-1')!r}")
+            raise BadAnswerError(f"answered in an unknown transfer encoding: {_shown(coding)}")
         body, is_cut = await _chunks(stream, most_bytes)
         keeps = keeps and b"content-length" not in fields
     elif (length := fields.get(b"content-length")) is not None:
@@ -67,16 +75,22 @@ def _fields(lines: list[bytes]) -> dict[bytes, bytes]:
     for line in lines:
         name, _, value = line.partition(b":")
         name, value = name.strip().lower(), value.strip()
-        if name == b"content-length" and fields.get(name, value) != value:
+        if name != b"content-length":
+            # Several lines of one name are a list.
+            fields[name] = fields[name] + b", " + value if name in fields else value
+        elif fields.setdefault(name, value) != value:
             raise ValueError("the answer has two lengths")
-        fields[name] = value
     return fields
 
 
 def _length(text: bytes) -> int:
-    if not text.isdigit():
-        raise ValueError(f"the answer has the length {text.decode('latin-1')!r}")
+    if not _LENGTH.fullmatch(text):
+        raise ValueError(f"the answer has the length {_shown(text)}")
     return int(text)
+
+
+def _shown(text: bytes) -> str:
+    return repr(text[:_LONGEST_SHOWN].decode("latin-1"))
 
 
 async def _chunks(stream: Stream, most_bytes: int) -> tuple[bytes, bool]:
@@ -93,7 +107,14 @@ async def _chunks(stream: Stream, most_bytes: int) -> tuple[bytes, bool]:
         body += await stream.read_exactly(size)
         if await stream.read_exactly(2) != b"\r\n":
             raise ValueError("the answer has a chunk of another size than it says")
-    # Trailers, and the empty line behind them.
-    while await stream.read_until(b"\r\n", _LONGEST_HEAD):
-        pass
+    await _skip_trailers(stream)
     return bytes(body), False
+
+
+async def _skip_trailers(stream: Stream) -> None:
+    """Reads the fields behind the last chunk, and the empty line that ends them."""
+    left = _LONGEST_HEAD
+    while line := await stream.read_until(b"\r\n", left):
+        left -= len(line)
+        if left <= 0:
+            raise ValueError("the answer has too long a head")

@@ -52,6 +52,8 @@ class OwnLoop:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
+                # After a fork, the one before may be entered by a thread that exists in the parent only.
+                self._context = Context()
                 loop = self._context.run(asyncio.new_event_loop)
                 thread = threading.Thread(target=_serve, args=(loop,), name=self._name, daemon=True)
                 try:

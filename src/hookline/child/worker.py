@@ -17,7 +17,7 @@ from itertools import count
 import msgspec
 
 from hookline.child.job import ChildJob, ChildOutcome
-from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line
+from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line, shown
 from hookline.child.worker_process import WorkerProcess
 from hookline.contract.endings import show_ms
 from hookline.contract.hooks import WorkerOptions
@@ -98,7 +98,8 @@ class Worker:
         self._sent: dict[str, WorkerEvent] = {}
         self._answered: deque[str] = deque(maxlen=_REMEMBERED)
         self._count = 0
-        self._ids = map((os.urandom(4).hex() + "-%d").__mod__, count(1))
+        # Nobody can answer an event before it was sent.
+        self._ids = map("%s-%d".__mod__, zip(iter(lambda: os.urandom(4).hex(), ""), count(1), strict=False))
         self._crashes: deque[float] = deque(maxlen=MOST_CRASHES)
         self._last_crash = ""
         self._restart: asyncio.TimerHandle | None = None
@@ -106,12 +107,14 @@ class Worker:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = math.inf
         self._is_draining = False
+        self._is_leaving = False
         self._is_closed = False
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it has no process, not even one that is ending by itself."""
-        return self._process is None and all(process.is_over for process in self._retired)
+        """Whether it has nothing to do and no process, not even one that is ending by itself."""
+        is_idle = self._process is None and not self._waiting
+        return is_idle and all(process.is_over for process in self._retired)
 
     def offer(self, event: WorkerEvent, *, may_wait: bool = False) -> bool:
         """Sends an event if the process waits for one, in any thread and at once; if not, `submit` it on the loop.
@@ -164,9 +167,9 @@ class Worker:
         return f"{often}; it is started again in {left_s:.0f} s"
 
     def drain(self) -> None:
-        """Ends the process when everything that was sent is answered; later events get a new one."""
+        """Ends the process when all events are answered, also those that wait; another worker gets later ones."""
         with self._lock:
-            self._is_draining = self._process is not None
+            self._is_leaving = True
             self._go_on()
 
     def close(self, why: str, *, at_once: bool = False) -> list[WorkerProcess]:
@@ -209,13 +212,16 @@ class Worker:
 
     def on_end(self, process: WorkerProcess, why: str, *, is_clean: bool) -> None:
         """Takes note that the process, which holds the lock, is gone."""
-        if process is not self._process:
-            return
-        if is_clean and self._count and not self._sent:
-            self._process = None  # it may end between two events
-            self._go_on()
-        else:
+        is_ours = process is self._process
+        # It may end between two events.
+        if is_ours and not (is_clean and self._count and not self._sent):
             self._fail(why)
+            return
+        if stderr := process.take_stderr():
+            self._note("", stderr)
+        if is_ours:
+            self._process = None
+            self._go_on()
 
     def _begin(self) -> None:
         if why := self._why_outdated():
@@ -238,7 +244,8 @@ class Worker:
         """Takes the next step: starts a process, sends events, or replaces the process."""
         if self._is_worn_out():
             self._is_draining = True
-        if self._is_draining and not self._sent:
+        is_done = self._is_draining or (self._is_leaving and not self._waiting)
+        if is_done and not self._sent:
             self._replace()
         if self._process is None:
             if self._waiting and not self._is_closed and self._restart is None:
@@ -271,7 +278,7 @@ class Worker:
             process.put_back(line + b"\n")
             return
         self._answer(event_id, outcome)
-        if self._is_draining or self._count % _MEMORY_LOOKED_AT_EVERY == 0:
+        if self._is_draining or self._is_leaving or self._count % _MEMORY_LOOKED_AT_EVERY == 0:
             process.soon(self._go_on_soon)
 
     def _go_on_soon(self) -> None:
@@ -355,21 +362,33 @@ class Worker:
             # The first of them is the one that the process was started for.
             is_starting = self._waiting[0] is event and self._process is not None and not self._is_ready
             self._waiting.remove(event)
-            event.end(ChildOutcome(timed_out=True, error=_not_ready(event) if is_starting else _waited_too_long(event)))
+            error = _not_ready(event, self._unfinished()) if is_starting else _waited_too_long(event)
+            event.end(ChildOutcome(timed_out=True, error=error))
             if is_starting:
                 self._fail("did not say that it is ready in time", is_counted_event=False)
             return
-        event.end(ChildOutcome(timed_out=True))
+        event.end(ChildOutcome(timed_out=True, error=self._why_no_answer(event)))
         self._sent = {event_id: other for event_id, other in self._sent.items() if other is not event}
         self._fail("did not answer in time")
+
+    def _why_no_answer(self, event: WorkerEvent) -> str | None:
+        """What to look for, where the worker has never answered or has begun to; None if it is just late."""
+        late = f"timed out after {show_ms(event.timeout_ms)}"
+        if unfinished := self._unfinished():
+            return f"{late}{unfinished}"
+        return None if self._count else f"{late}: its worker has answered nothing yet; each line has to be flushed"
+
+    def _unfinished(self) -> str:
+        text = b"" if self._process is None else self._process.unfinished
+        return f"; its worker wrote {shown(text)} without a line break behind it" if text else ""
 
     def _fail(self, why: str, *, is_counted_event: bool = True) -> None:
         """Ends the process, and fails what it was asked; an event that was not sent yet gets the next process."""
         stderr = b""
         if self._process is not None:
             process, self._process = self._process, None
-            process.end()
             stderr = process.take_stderr()
+            process.end()
         self._crashes.append(time.monotonic())
         self._last_crash = why
         failed = list(self._sent.values())
@@ -391,8 +410,9 @@ class Worker:
             self._note("", stderr)
 
 
-def _not_ready(event: WorkerEvent) -> str:
-    return f'timed out after {show_ms(event.timeout_ms)}: the first line of its worker is to be {{"ready": true}}'
+def _not_ready(event: WorkerEvent, unfinished: str) -> str:
+    first = 'the first line of its worker is to be {"ready": true}, and has to be flushed'
+    return f"timed out after {show_ms(event.timeout_ms)}: {first}{unfinished}"
 
 
 def _waited_too_long(event: WorkerEvent) -> str:

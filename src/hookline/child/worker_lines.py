@@ -1,5 +1,6 @@
 """The lines between us and a worker: one of JSON for each event, and one for each answer."""
 
+from codecs import BOM_UTF8
 from typing import Any
 
 import msgspec
@@ -33,7 +34,7 @@ def request_line(event_id: str, event: str, given: bytes) -> bytes:
 
 def read_ready(line: bytes) -> int:
     """How many events a new worker takes at the same time, from its first line; raise a WrongLineError for another."""
-    said = _parsed(line)
+    said = _parsed(line.removeprefix(BOM_UTF8))  # which some runtimes write first
     at_once = said.get("concurrency", 1)
     if said.get("ready") is not True:
         raise WrongLineError(f'began with {shown(line)}; its first line is to be {{"ready": true}}')
@@ -54,7 +55,7 @@ def read_answer(line: bytes) -> tuple[str, ChildOutcome]:
     code = 0 if said.exit is msgspec.UNSET else said.exit
     if not 0 <= code <= _LARGEST_EXIT_CODE:
         raise WrongLineError(f"gave an exit that is no exit code: {shown(line)}")
-    stdout = b"" if said.output is msgspec.UNSET else _stdout(bytes(said.output), line)
+    stdout = b"" if said.output is msgspec.UNSET else _stdout(bytes(said.output), line, code)
     return said.id, ChildOutcome(exit_code=code, stdout=stdout, stderr=said.stderr.encode("utf-8", "replace"))
 
 
@@ -63,8 +64,8 @@ def shown(line: bytes) -> str:
     return repr(line[:_SHOWN].decode("utf-8", "replace")) + ("…" if len(line) > _SHOWN else "")
 
 
-def _stdout(output: bytes, line: bytes) -> bytes:
-    """What a command would have printed: an object as it is, or the text itself."""
+def _stdout(output: bytes, line: bytes, code: int) -> bytes:
+    """What a command would have printed: an object as it is, or the text itself. A failure does not depend on it."""
     match output[:1]:
         case b"{":
             return output
@@ -73,18 +74,26 @@ def _stdout(output: bytes, line: bytes) -> bytes:
             return str(text).encode("utf-8", "replace")
         case b"n":
             return b""
+    if code:
+        return b""
     raise WrongLineError(f"gave an output that is neither an object nor a text: {shown(line)}")
 
 
 def _lenient(line: bytes) -> _Line:
     said = _parsed(line)
-    code = said.get("exit", msgspec.UNSET)
-    texts = said.get("id"), said.get("stderr", "")
-    is_code = code is msgspec.UNSET or type(code) is int
-    if not all(isinstance(text, str) for text in texts) or not is_code:
+    code = said.get("exit")
+    if not isinstance(said.get("id"), str) or (code is not None and type(code) is not int):
         raise WrongLineError(f"wrote a line that is no answer: {shown(line)}")
     output = msgspec.Raw(stringify_json(said["output"])) if "output" in said else msgspec.UNSET
-    return _Line(id=said["id"], output=output, exit=code, stderr=said.get("stderr", ""))
+    exit_code = msgspec.UNSET if code is None else code
+    return _Line(id=said["id"], output=output, exit=exit_code, stderr=_text(said.get("stderr")))
+
+
+def _text(value: Any) -> str:
+    """A text as it is, and anything else as JSON: the type of a reason is no reason to lose a deny."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else stringify_json(value).decode("utf-8", "replace")
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

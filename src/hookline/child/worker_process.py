@@ -23,6 +23,10 @@ _READS_IN_A_ROW = range(16)
 # How long the exit of a worker is waited for that has closed its stdout.
 _ENDING_S = 0.3
 _STDERR_KEPT = 1 << 16
+# Of empty lines in a row: nobody writes that many between two answers.
+_MOST_EMPTY_BYTES = 1 << 16
+# Each takes all that the pipe holds, up to a megabyte; a process that was left behind may go on filling it.
+_LAST_READS = range(4)
 _SELECTABLE = 1024
 # Between SIGTERM and SIGKILL.
 _GRACE_S = 1.0
@@ -56,6 +60,7 @@ class WorkerProcess:
         self._loop = asyncio.get_running_loop()
         self._unwritten: deque[memoryview] = deque()
         self._line = bytearray()
+        self._empty_bytes = 0
         # What another thread has read that is not for it.
         self._early = b""
         self._stderr_kept = bytearray()
@@ -116,6 +121,11 @@ class WorkerProcess:
     def soon(self, callback: Callable[[], None]) -> None:
         """Has the loop call a function."""
         self._loop.call_soon_threadsafe(callback)
+
+    @property
+    def unfinished(self) -> bytes:
+        """What it has written to stdout since its last line break."""
+        return bytes(self._line)
 
     def take_stderr(self) -> bytes:
         """What it has written to stderr since this was asked before; the end of it, if that is much."""
@@ -234,10 +244,18 @@ class WorkerProcess:
             if len(whole) > self._most_bytes:
                 self._fail(f"wrote a line of more than {self._most_bytes} bytes")
             elif whole.strip():
+                self._empty_bytes = 0
                 self._owner.on_line(self, whole)
+            else:
+                self._skip_empty(whole)
         self._line += rest
         if len(self._line) > self._most_bytes:
             self._fail(f"wrote a line of more than {self._most_bytes} bytes")
+
+    def _skip_empty(self, line: bytes) -> None:
+        self._empty_bytes += len(line) + 1
+        if self._empty_bytes > _MOST_EMPTY_BYTES:
+            self._fail(f"wrote more than {_MOST_EMPTY_BYTES} bytes of empty lines")
 
     def _read_stderr(self) -> None:
         try:
@@ -260,8 +278,11 @@ class WorkerProcess:
     def _take_exit(self, status: int | None) -> None:
         self._pidfd = -1
         # Answers that it wrote before it ended are in the pipe.
-        while not self.is_over and "stdout" in self._fds and (self._early or self._has_more()):
-            self._read_stdout()
+        for _ in _LAST_READS:
+            if not self.is_over and "stdout" in self._fds and (self._early or self._has_more()):
+                self._read_stdout()
+        if self._line.endswith(b"}"):  # an answer that is whole but for its line break
+            self._take(b"\n")
         self._read_stderr()
         if self.is_over:
             return

@@ -25,7 +25,10 @@ TOOL_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
 _DECISIONS = frozenset({*HookDecision, True, False})
 _LOOKS_LIKE_AN_ANSWER = lazy_pattern(r"""^[\[{]|(["'])(?:decision|hookSpecificOutput|continue)\1""")
-_NOT_JSON = "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it"
+_NOT_JSON = (
+    "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it;"
+    " print the JSON alone, and messages on stderr"
+)
 _DENIAL_IN_TEXT = (
     "stdout begins like a denial but is only text, and no decision was read from it; to deny, exit with code 2 or print"
     ' {"decision": "deny"}'

@@ -1,14 +1,19 @@
 """How a hook ended, in words. Imports nothing heavy: `hookline log` reads it too."""
 
+import re
 import signal
 from typing import TYPE_CHECKING
+
+from hookline.contract.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from hookline.contract.verdict import HookExecutionResult
 
 # Not on every platform.
 _SIGXCPU = getattr(signal, "SIGXCPU", None)
-_TRACEBACK = "Traceback (most recent call last)"
+# What Python and Node.js print when a program crashes; Python has no headline for a syntax error.
+_CRASH = lazy_pattern(r'^(?:Traceback \(most recent call last\)|  File "[^"\n]*+", line \d|Node\.js v\d)', re.MULTILINE)
+_ERROR = lazy_pattern(r"^\w*Error\b.*", re.MULTILINE)
 _LONGEST_LINE = 120
 # What programs print when they reach a limit.
 _TRACES = {
@@ -53,14 +58,20 @@ def _limit_reached(ended: "HookExecutionResult") -> str:
 
 
 def has_traceback(stderr: str) -> bool:
-    """Whether a Python program crashed."""
-    return _TRACEBACK in stderr
+    """Whether a program of Python or Node.js crashed."""
+    return _CRASH.search(stderr) is not None
 
 
 def telling_line(stderr: str) -> str:
-    """The line that says most: the last one of a traceback, which names the error, and else the first."""
+    """The line that says most: of a crash the one that names the error, and else the first."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    return lines[-1 if has_traceback(stderr) else 0][:_LONGEST_LINE] if lines else ""
+    if not lines:
+        return ""
+    if not has_traceback(stderr):
+        return lines[0][:_LONGEST_LINE]
+    # Python's error is the last line; the stack of Node.js comes after it.
+    error = _ERROR.search(stderr) if lines[-1].startswith("Node.js v") else None
+    return (lines[-1] if error is None else error[0].strip())[:_LONGEST_LINE]
 
 
 def show_signal(number: int) -> str:

@@ -1,5 +1,6 @@
 """How a hook is configured. Loaded only with the engine: what is needed without it is in `vocabulary`."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -55,6 +56,10 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         return {"worker": {name: value for name, value in given.items() if value is not None} or True}
 
 
+# A variable in a header, as `Bearer $TOKEN` has one; its name is in one of the two groups.
+HEADER_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+
+
 class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Where a hook of the type `http` is asked."""
 
@@ -63,6 +68,12 @@ class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Their values may name variables, such as `Bearer $TOKEN`."""
     variables: tuple[str, ...] = ()
     """The only variables that may be used in headers."""
+
+    @property
+    def unlisted(self) -> list[str]:
+        """The variables in headers that may not be used, and are empty."""
+        found = (place[1] or place[2] for text in self.headers.values() for place in HEADER_VARIABLE.finditer(text))
+        return sorted(set(found) - set(self.variables))
 
     def to_dict(self) -> dict[str, Any]:
         """The target as settings have it; only what was given."""

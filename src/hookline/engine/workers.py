@@ -24,6 +24,7 @@ _LONGEST_TIMER_S = 86400.0
 # How long workers have to end by themselves when the engine is closed.
 _CLOSING_S = 0.7
 _POLL_S = 0.005
+_CLOSED = "the engine and its workers are closed"
 
 _Key = tuple[Any, ...]
 # Called with the hook, what a person should know of its worker (nothing, for stderr alone), and what it wrote there.
@@ -61,10 +62,11 @@ class Workers:
 
         With `may_wait` the loop stands still for a moment, because no other hook has to be asked.
         """
-        if self._is_closed:
-            return _failed("was not asked: the engine and its workers are closed")
         hook = asked.hook
-        worker = self._worker_for(asked, cwd, limits)
+        try:
+            worker = self._worker_for(asked, cwd, limits)
+        except RuntimeError as error:
+            return _failed(f"was not asked: {error}", is_shortage=not self._is_closed)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[ChildOutcome | None] = loop.create_future()
         reply = partial(_reply, loop, threading.get_ident(), answer)
@@ -74,9 +76,9 @@ class Workers:
                 return answer.result()
         else:
             try:
-                self._loop.call(worker.submit, event)
+                self._call(worker.submit, event)
             except RuntimeError as error:
-                return _failed(f"could not be started: {error}", is_shortage=True)
+                return _failed(f"was not asked: {error}", is_shortage=not self._is_closed)
         outcome = await self._outcome(worker, event, answer)
         if outcome is None and hook.worker is not None and not hook.worker.runs_cold:
             return _failed(f"was not asked: {worker.why_given_up() or 'its worker failed too often'}")
@@ -91,7 +93,7 @@ class Workers:
             return await answer
         except asyncio.CancelledError:
             with suppress(RuntimeError):  # it was closed meanwhile
-                self._loop.call(worker.cancel, event)
+                self._call(worker.cancel, event)
             raise
         finally:
             guard.cancel()
@@ -112,7 +114,8 @@ class Workers:
 
     def close(self) -> None:
         """Ends all workers within bounded time."""
-        self._is_closed = True
+        with self._lock:  # whoever asks in another thread is answered before this, or starts nothing
+            self._is_closed = True
         if self._finalizer.detach() is not None:
             _end_all(self._loop, self._running, self._leaving, wait=True)
 
@@ -132,6 +135,8 @@ class Workers:
         # Before the content: what changes in between is seen at the next event.
         seen = self._fingerprinter.signatures(hook, project)
         with self._lock:
+            if self._is_closed:
+                raise RuntimeError(_CLOSED)
             known = self._running.get(key)
             if known is not None and _is_same(known.env, asked.env) and known.seen == seen is not None:
                 return known.worker
@@ -144,6 +149,13 @@ class Workers:
             started = self._make(asked, cwd, limits, files)
             self._running[key] = _Running(started, asked.env, files, seen)
             return started
+
+    def _call(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Has the thread of the workers call a function; raises a RuntimeError if there is none any more."""
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError(_CLOSED)
+            self._loop.call(function, *arguments)
 
     def _let_go(self, worker: Worker) -> None:
         """Lets a worker answer what it was sent, and end."""

@@ -115,9 +115,13 @@ def open_one(path: Path) -> LogFile | None:
 
 def _rotated(path: Path) -> list[Path]:
     target = Path(os.path.realpath(path))
-    found = (name.name.removeprefix(f"{target.name}.") for name in target.parent.glob(f"{target.name}.*"))
-    numbers = sorted(int(ending) for ending in found if ending.isdecimal())
-    return [target.with_name(f"{target.name}.{number}") for number in numbers]
+    names: list[str] = []
+    with suppress(OSError):
+        names = os.listdir(target.parent)  # noqa: PTH208 - not `glob`, for which [ in the name of the log is special
+    beginning = f"{target.name}."
+    endings = (name.removeprefix(beginning) for name in names if name.startswith(beginning))
+    numbers = sorted(int(ending) for ending in endings if ending.isdecimal())
+    return [target.with_name(f"{beginning}{number}") for number in numbers]
 
 
 def _end_of_lines(descriptor: int) -> int:

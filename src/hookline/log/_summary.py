@@ -198,7 +198,7 @@ class SummaryMaker:
                 encoded_groups=msgspec.Raw(msgspec.msgpack.encode(_groups(entries))),
             )
             return summary if len(msgspec.msgpack.encode(summary)) <= _MOST_BYTES else None
-        except UnicodeEncodeError:  # a lone surrogate
+        except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or a number of more than 64 bits
             return None
 
 

@@ -128,7 +128,7 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 def decode_block(block: bytes) -> Sequence[LogEntry | None]:
     """The record of each line that is not blank; None for a line that is no record."""
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         entries = _DECODER.decode_lines(block)
         # It also accepts blank lines, and values that share a line or stand across several.
         if block[:1] == b"{" and block.count(b"\n{") + 1 == block.count(b"}\n") == block.count(b"\n") == len(entries):
@@ -142,11 +142,13 @@ def ended_in(entries: Iterable[LogEntry | None]) -> set[str]:
 
 
 def _decode_line(line: bytes) -> LogEntry | None:
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         return _DECODER.decode(line)
     with suppress(ValueError):
-        # parse_json accepts lone surrogates, for example, and msgspec does not.
-        return msgspec.convert(parse_json(line.decode("utf-8", "replace")), LogEntry)
+        # parse_json accepts lone surrogates and any depth, for example, and msgspec does not.
+        entry = msgspec.convert(parse_json(line.decode("utf-8", "replace")), LogEntry)
+        # It also reads 1e999 as infinity, which is no time that a run can have taken.
+        return msgspec.structs.replace(entry, duration=None) if entry.duration == float("inf") else entry
     return None
 
 

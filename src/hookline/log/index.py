@@ -18,8 +18,9 @@ import msgspec
 
 from hookline.files import make_private_directory, open_regular, write_atomically
 from hookline.log._files import LogFile
-from hookline.log._summary import Group, Summary, SummaryMaker
+from hookline.log._summary import Group, SessionSummary, Summary, SummaryMaker
 from hookline.log.entry import decode_block
+from hookline.log.statistics import Durations
 
 Progress = Callable[[int, int], None]
 """Called while an index is made, with the number of bytes that are read and of those that have to be."""
@@ -27,7 +28,8 @@ Progress = Callable[[int, int], None]
 # What a file has to lack before its index is made or extended; less is read quickly.
 _SMALL_PART = 4
 # Another layout of summaries is another version, by itself.
-_VERSION = ",".join((*Summary.__struct_fields__, *Group.__struct_fields__, "1"))
+_STORED = (Summary, SessionSummary, Group, Durations)
+_VERSION = ",".join((*(name for stored in _STORED for name in stored.__struct_fields__), "1"))
 _EDGE_BYTES = 512
 _NAME = re.compile(r"[0-9a-f]+")
 _SAVE_BYTES = 256 * 1024 * 1024

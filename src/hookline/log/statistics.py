@@ -125,6 +125,8 @@ class Statistics(msgspec.Struct):
     """How often each event was fired, whether or not a hook ran for it."""
     agents: dict[str, AgentStatistics] = {}
     """By the name of the agent that asked; empty for programs of which hookline is a part."""
+    unreadable: int = 0
+    """How many lines of the log are no records, and so in none of these numbers."""
 
     def add(self, entry: LogEntry) -> None:
         """Counts one record."""

@@ -21,6 +21,13 @@ _SHELLS = ("bash", "sh", "dash", "zsh", "ksh", "pwsh", "powershell")
 _USUAL_SHELL = "bash"
 # Whatever a hook that is not waited for decides about these has no effect, although it may be meant as a guard.
 _GUARDED = frozenset({HookEventName.BEFORE_TOOL, HookEventName.BEFORE_AGENT})
+# What belongs to hooks of another type. A hook that is asked elsewhere has no process here.
+_IDLE_KEYS = {
+    "command": ("url", "headers", "allowedEnvVars"),
+    "http": ("limits", "network"),
+    "remote": ("url", "headers", "allowedEnvVars", "limits", "network"),
+}
+_USER_INFO = re.compile(r"https?://[^/?#]*@")
 _NOT_RUNNABLE = {
     HookType.PROMPT: "asks a model",
     HookType.AGENT: "starts an agent",
@@ -108,12 +115,23 @@ class TheirKeys:
         if "shell" in counts and hook.shell not in (None, _USUAL_SHELL):
             fields["shell"] = hook.shell
         if hook.type == "http":
-            variables = tuple(hook.allowed_env_vars or ())
-            fields["target"] = HttpTarget(url=hook.url or "", headers=hook.headers or {}, variables=variables)
+            fields["target"] = self._target(path, problems)
         if refusal := self._refusal():
             problems.error(path, f"can't be run and fails at each event: {refusal}")
             fields["refusal"] = refusal
         return fields
+
+    def _target(self, path: Path, problems: LayerProblems) -> HttpTarget:
+        hook = self._hook
+        variables = tuple(hook.allowed_env_vars or ())
+        target = HttpTarget(url=hook.url or "", headers=hook.headers or {}, variables=variables)
+        if _USER_INFO.match(target.url):
+            advice = "use headers, with a variable of allowedEnvVars"
+            problems.warn((*path, "url"), f"has a user name or password in it, which is not sent; {advice}")
+        for name in target.unlisted:
+            advice = "add it there, or remove it"
+            problems.warn((*path, "headers"), f"use ${name}, which is empty, since allowedEnvVars lacks it; {advice}")
+        return target
 
     def _refusal(self) -> str | None:
         """Why the hook can't be run, or None."""
@@ -137,6 +155,9 @@ class TheirKeys:
             if self._raw.get(key) and key not in counts:
                 agent = "hooks of ours" if self._table is None else f"hooks of {self._table.agent}"
                 problems.warn((*path, key), f"has no effect on {agent}; remove it, or set the dialect it belongs to")
+        for key in _IDLE_KEYS.get(self._hook.type, ()):
+            if self._raw.get(key) is not None:
+                problems.warn((*path, key), f'has no effect on a hook of type "{self._hook.type}"; remove it')
         if "async" in counts and (self._hook.is_async or self._hook.async_rewake) and self._event in _GUARDED:
             message = "makes this hook run beside the agent, so nothing that it decides counts; remove it from a guard"
             problems.warn((*path, "async" if self._hook.is_async else "asyncRewake"), message)

@@ -1,5 +1,6 @@
 """Hooks that can't be used as they are written: why, and which of them block until somebody fixes them."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import CONFIGURED_TYPES, OWN_DIALECT, ConfigSource, OnError
 from hookline.settings._dialect import table_of, why_unknown
 from hookline.settings.schema import FleetSettings
+
+_LONGEST_TYPE = 40
 
 
 def unreadable(entry: HookEntry, dialect: str) -> HookEntry:
@@ -27,7 +30,8 @@ def hook_fault(raw: Any, dialect: str) -> str | None:
     if "type" not in raw:
         fault = 'has no type; add "type": "command"'
     elif not isinstance(kind, str) or kind not in CONFIGURED_TYPES:
-        fault = 'has a type that is neither "command" nor "http" (they are case-sensitive); write "type": "command"'
+        given = f"has the type {json.dumps(kind)[:_LONGEST_TYPE]}" if isinstance(kind, str) else _type_of(kind)
+        fault = f'{given}; write "type": "command", or "http", "plugin" or "remote", in small letters'
     elif kind == "http":
         fault = _url_fault(raw.get("url"))
     elif kind == "remote":
@@ -42,6 +46,10 @@ def hook_fault(raw: Any, dialect: str) -> str | None:
         # Claude Code's other form. Without its args `bash` alone would run, and read the event as its script.
         fault = "has args, which are not passed to commands here; write the whole command line as one string"
     return fault
+
+
+def _type_of(kind: Any) -> str:
+    return f"has a type that is {kind_of(kind)}"
 
 
 def _takes_args(dialect: str) -> bool:

@@ -69,9 +69,7 @@ def fields_of(struct: type[msgspec.Struct]) -> Mapping[str, msgspec.structs.Fiel
 def decode_fields(raw: Mapping[str, Any], struct: type[_Struct], path: Path, problems: LayerProblems) -> _Struct:
     """The struct from all fields that are well typed; the others get a safe value and are reported."""
     fields = fields_of(struct)
-    for key in raw:
-        if key not in fields:
-            _warn_of_typo(str(key), struct, path, problems)
+    warn_of_typos(raw, struct, path, problems)
     if not any(isinstance(field.default, msgspec.Struct) for field in fields.values()):
         try:
             return msgspec.convert(raw, struct)
@@ -83,6 +81,14 @@ def decode_fields(raw: Mapping[str, Any], struct: type[_Struct], path: Path, pro
         if key in raw
     }
     return struct(**values)
+
+
+def warn_of_typos(raw: Mapping[str, Any], struct: type[msgspec.Struct], path: Path, problems: LayerProblems) -> None:
+    """Reports keys that look like a field and are none."""
+    fields = fields_of(struct)
+    for key in raw:
+        if key not in fields:
+            _warn_of_typo(str(key), struct, path, problems)
 
 
 def _decode_field(

@@ -17,7 +17,7 @@ from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookMode, Ho
 from hookline.dialects.known import DIALECTS
 from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
 from hookline.settings._faults import hook_fault, remote_fault, unreadable
-from hookline.settings._fields import LayerProblems, Path, decode_fields
+from hookline.settings._fields import LayerProblems, Path, decode_fields, warn_of_typos
 from hookline.settings._limits import read_limits
 from hookline.settings._worker import read_worker
 from hookline.settings.jsonc import show_path
@@ -154,7 +154,8 @@ class HookReader:
                 for index, group in enumerate(groups or ()):
                     yield from self._group(group, (*path, name, index), own)
             else:
-                yield from self._drop_hook((*path, name), f"is {kind_of(groups)}, expected an array", own, groups)
+                fault = f"is {kind_of(groups)}, expected an array; write [ … ] around it"
+                yield from self._drop_hook((*path, name), fault, own, groups)
 
     def _unknown_event(self, path: Path, name: str, groups: Any) -> None:
         self._look()
@@ -167,6 +168,8 @@ class HookReader:
     def _group(self, raw: Any, path: Path, context: _Context) -> Iterator[HookEntry]:
         hooks = raw.get("hooks") if isinstance(raw, Mapping) else None
         if not isinstance(raw, Mapping) or not isinstance(hooks, list | tuple):
+            if isinstance(raw, Mapping) and hooks is None:
+                warn_of_typos(raw, HookGroupSettings, path, self._problems)
             yield from self._drop_hook(path, _group_fault(raw), context, raw)
             return
         if not hooks:
@@ -180,6 +183,8 @@ class HookReader:
             if isinstance(hook, Mapping):
                 inner = replace(context, dialect=self._dialect(hook, place, context.dialect))
             if fault := hook_fault(hook, inner.dialect):
+                if isinstance(hook, Mapping):
+                    warn_of_typos(hook, HookSettings, place, self._problems)
                 yield from self._drop_hook(place, fault, inner, {"matcher": matcher}, hook)
             elif (entry := self._hook(hook, group, place, inner)) is not None:
                 yield entry
@@ -395,6 +400,8 @@ def _group_fault(raw: Any) -> str:
     if not isinstance(raw, Mapping):
         return f'is {kind_of(raw)}, expected a group such as {{"matcher": "…", "hooks": […]}}'
     hooks = raw.get("hooks")
+    if hooks is None and ("command" in raw or "type" in raw):
+        return 'is a hook where a group of hooks is expected; write {"hooks": [ … ]} around it'
     fault = "has no hooks" if hooks is None else f"has hooks that are {kind_of(hooks)}"
     return f"{fault}; give it an array of hooks"
 

@@ -18,6 +18,8 @@ _KEYS = ("pack", *_LISTS, "enabled", "mode")
 # A pack waits for nothing; a command of any length takes it far less.
 _TIMEOUT_MS = 10_000.0
 
+_PACKS_EXPECTED = 'expected an array of packs, such as ["hookline:shell"]'
+
 
 class PackReader:
     """Reads the packs that one layer uses, and reports what it can't use."""
@@ -34,7 +36,7 @@ class PackReader:
         if raw is None:
             return
         if not isinstance(raw, list | tuple):
-            self._problems.error(("use",), f"is {kind_of(raw)}, expected an array of packs; none of them runs")
+            self._problems.error(("use",), f"is {kind_of(raw)}, {_PACKS_EXPECTED}; none of them runs")
             return
         seen: set[str] = set()
         for index, each in enumerate(raw):

@@ -179,6 +179,8 @@ def _read(path: Path, *, is_believed: bool) -> str | None:
         return None
     except NotADirectoryError:
         return None
+    except IsADirectoryError:
+        raise _UnusableError("is a directory", "put a settings file there") from None
     except OSError as error:
         raise _UnusableError(f"can't be read ({error.strerror})", "check its permissions") from error
     except UnicodeDecodeError as error:
@@ -199,6 +201,8 @@ def _parse_toml(text: str) -> dict[str, Any]:
 
 
 def _parse(text: str) -> dict[str, Any]:
+    if not text.strip():
+        raise _UnusableError("is empty", "write {} or remove it")
     try:
         values = jsonc.parse(text)
     except json.JSONDecodeError as error:

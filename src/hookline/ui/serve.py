@@ -62,6 +62,6 @@ def _listen(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         why = error.strerror if isinstance(error, OSError) else "there is no such port"
-        raise UsageError(f"port {port} can't be used: {why}") from error
+        raise UsageError(f"port {port} can't be used: {why}; without --port a free one is chosen") from error
     listening.listen(128)
     return listening

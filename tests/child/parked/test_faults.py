@@ -37,6 +37,7 @@ def marked(folder: Path) -> list[int]:
     return found
 
 
+@pytest.mark.req("WARM-013")
 @pytest.mark.parametrize(
     "python", [sys.executable, *(pytest.param(path, id=name, marks=pytest.mark.slow) for name, path in PYTHONS)]
 )

@@ -1,4 +1,4 @@
-"""When a script is parked, when it is not, and that it never runs without an event."""
+"""When a script is parked, and when it is not; `test_ghosts.py` has that it never runs without an event."""
 
 import asyncio
 import gc
@@ -60,6 +60,7 @@ def test_parked_after_it_was_asked_for(garage: Garage) -> None:
     assert count(garage) == 5
 
 
+@pytest.mark.req("WARM-001")
 @pytest.mark.parametrize("options", ["-I", "-E", "-S", "-IS"])
 def test_the_probe_finds_an_interpreter_that_ignores_us(garage: Garage, options: str) -> None:
     """Even if nobody knew what these options mean, the script does not run without an event."""
@@ -79,6 +80,7 @@ def test_python_without_what_it_takes_is_not_parked(garage: Garage) -> None:
     assert count(garage) == 3
 
 
+@pytest.mark.req("WARM-002")
 @pytest.mark.parametrize(
     "first_line",
     [
@@ -99,6 +101,7 @@ def test_scripts_with_a_shebang(garage: Garage, first_line: str) -> None:
     assert count(garage) == 3
 
 
+@pytest.mark.req("WARM-002")
 @pytest.mark.parametrize(
     "command",
     [
@@ -149,6 +152,7 @@ def test_an_interpreter_that_is_gone_for_one_event(tmp_path: Path) -> None:
     garage.parking.close()
 
 
+@pytest.mark.req("WARM-002", "WARM-003")
 def test_virtual_environments(garage: Garage) -> None:
     """The packages of the environment are found, and a change of pyvenv.cfg is noticed."""
     env = garage.folder / "env"
@@ -169,6 +173,7 @@ def test_virtual_environments(garage: Garage) -> None:
     assert [(o.way, o.stdout) for o in outcomes] == [("cold", b"True\n"), ("cold", b"True\n"), ("warm", b"True\n")]
 
 
+@pytest.mark.req("WARM-002")
 @pytest.mark.skipif(not (PYENV / "shims/python3").exists(), reason="pyenv is not installed")
 def test_shims_of_pyenv(garage: Garage) -> None:
     """The version is that of the nearest .python-version at the time of the event."""
@@ -217,6 +222,7 @@ def _ignored_signal() -> Iterator[None]:
         signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.req("WARM-003")
 @pytest.mark.parametrize("surroundings", [_umask, _limit, _ignored_signal])
 def test_what_a_process_inherits(parked: Garage, surroundings: Callable[[], AbstractContextManager[None]]) -> None:
     """With another umask, limit or ignored signal the next run is cold, and the one after the next is warm again."""
@@ -227,6 +233,7 @@ def test_what_a_process_inherits(parked: Garage, surroundings: Callable[[], Abst
     assert count(parked) == 8
 
 
+@pytest.mark.req("WARM-003")
 def test_variables_that_are_read_at_the_start(parked: Garage) -> None:
     """Those of Python, of the loader and of locales; each set of them is parked anew."""
     for name, value in (("TZ", "Asia/Tokyo"), ("PYTHONHASHSEED", "7"), ("LC_ALL", "C"), ("LD_X", "1"), ("HOME", "/")):
@@ -235,6 +242,7 @@ def test_variables_that_are_read_at_the_start(parked: Garage) -> None:
     assert parked.ways(parked.job(f"{parked.python} hook.py", {"PYTHONVERBOSE": "1"}), 3) == ["cold"] * 3
 
 
+@pytest.mark.req("WARM-003")
 def test_other_variables_are_passed_on(garage: Garage) -> None:
     """Changed, added and removed ones arrive, in Python and for its children."""
     garage.script("import os, subprocess\nprint(sorted((k, v) for k, v in os.environ.items() if k.startswith('X_')))\n"
@@ -250,6 +258,7 @@ def test_other_variables_are_passed_on(garage: Garage) -> None:
     assert (outcome.way, len(outcome.stdout) > 20_000) == ("cold", True)
 
 
+@pytest.mark.req("WARM-004")
 def test_the_script_is_read_at_the_event(parked: Garage) -> None:
     """A change counts at once, and needs no new interpreter."""
     job = parked.job(f"{parked.python} hook.py")
@@ -261,6 +270,7 @@ def test_the_script_is_read_at_the_event(parked: Garage) -> None:
     assert (outcome.exit_code, b"can't open file" in outcome.stderr) == (2, True)
 
 
+@pytest.mark.req("WARM-003")
 def test_a_module_that_appears_beside_the_script(garage: Garage) -> None:
     """It hides the one of the standard library, also if that was imported before."""
     garage.script(
@@ -289,6 +299,7 @@ def test_own_sitecustomize(garage: Garage) -> None:
     assert b"Error in sitecustomize" in errors[-1].stderr
 
 
+@pytest.mark.req("WARM-005")
 def test_at_most_so_many(tmp_path: Path) -> None:
     """The others run cold; none is ended for another one that is used as much."""
     garage = Garage(tmp_path, most=2)
@@ -303,16 +314,24 @@ def test_at_most_so_many(tmp_path: Path) -> None:
     garage.parking.close()
 
 
+@pytest.mark.req("WARM-005")
 def test_an_idle_interpreter_ends(tmp_path: Path) -> None:
     """After five minutes, or here sooner."""
     garage = Garage(tmp_path)
-    garage.parking = Parking(idle_s=2)
     garage.script(COUNTS)
-    garage.run(garage.job(f"{garage.python} hook.py"))
-    pids = garage.parking.pids
+    pids: tuple[int, ...] = ()
+    events = 0
+    for idle_s in (1, 5, 25):
+        garage.parking.close()
+        garage.parking = Parking(idle_s=idle_s)
+        garage.run(garage.job(f"{garage.python} hook.py"))
+        events += 1
+        # On a busy machine the time may be over before it is parked.
+        if pids := garage.parking.pids:
+            break
     assert len(pids) == 2
     wait_for(lambda: not any(map(is_alive, pids)))
-    assert (count(garage), garage.parking.pids) == (1, ())
+    assert (count(garage), garage.parking.pids) == (events, ())
     garage.parking.close()
 
 
@@ -328,6 +347,7 @@ def test_nobody_refers_to_it_any_more(tmp_path: Path) -> None:
     wait_for(lambda: not any(map(is_alive, pids)))
 
 
+@pytest.mark.req("WARM-005", "WARM-013")
 @pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)", "sys.exit()", "os.execvp('true', ['true'])"])
 def test_the_program_ends(tmp_path: Path, end: str) -> None:
     """However it ends, what it has parked ends with it, and nothing has run."""
@@ -349,7 +369,7 @@ def test_the_program_ends(tmp_path: Path, end: str) -> None:
 
 
 def test_a_program_that_ends_after_its_report(tmp_path: Path) -> None:
-    """The files that runs report into are gone, also if nobody has time to use them."""
+    """Nothing is left in the temporary directory, also if nobody has time to use what was reported."""
     Garage(tmp_path).script(COUNTS)
     (tmp_path / "tmp").mkdir()
     program = textwrap.dedent(f"""
@@ -383,6 +403,7 @@ def test_a_forked_program_does_not_use_what_its_parent_has_parked(parked: Garage
     assert parked.ways(parked.job(f"{parked.python} hook.py"), 1) == ["warm"]
 
 
+@pytest.mark.req("WARM-006")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("whom", ["the spare", "the interpreter", "both"])
 def test_it_dies_before_the_event(parked: Garage, number: signal.Signals, whom: str) -> None:
@@ -397,6 +418,7 @@ def test_it_dies_before_the_event(parked: Garage, number: signal.Signals, whom: 
     assert (outcomes[-1].way, count(parked)) == ("warm", 6)
 
 
+@pytest.mark.req("WARM-013")
 @pytest.mark.parametrize("whom", ["the spare", "the interpreter", "both"])
 def test_it_was_stopped_before_the_event(parked: Garage, whom: str) -> None:
     """A guard must not time out because somebody stopped what waits for it; the event runs, and once."""
@@ -415,6 +437,7 @@ def stays_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hookline.child.parked.spare.wake_stopped", lambda _pid: None)
 
 
+@pytest.mark.req("WARM-006")
 @pytest.mark.usefixtures("stays_stopped")
 def test_it_dies_with_the_event_on_its_way(parked: Garage) -> None:
     """It has got the event and not taken it: the hook is started, once."""
@@ -432,6 +455,7 @@ def test_it_dies_with_the_event_on_its_way(parked: Garage) -> None:
     assert count(parked) == 3
 
 
+@pytest.mark.req("WARM-006")
 @pytest.mark.usefixtures("stays_stopped")
 def test_it_does_not_take_the_event(parked: Garage) -> None:
     """A spare that hangs is ended at the timeout, and its script is not started after that."""
@@ -449,40 +473,7 @@ def test_many_events_at_once(parked: Garage) -> None:
     assert count(parked) == 8
 
 
-def test_no_ghost_runs(tmp_path: Path) -> None:
-    """However it is parked, changed, killed and ended, a script runs as often as there are events."""
-    _ghosts(tmp_path, 12)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_no_ghost_runs_in_two_hundred_times(tmp_path: Path) -> None:
-    """The same for longer."""
-    _ghosts(tmp_path, 200)
-
-
-def _ghosts(folder: Path, times: int) -> None:
-    garage = Garage(folder)
-    garage.script(COUNTS)
-    events = 0
-    for number in range(times):
-        options = {"X_N": str(number)} if number % 3 else {"TZ": f"UTC{number % 5}"}
-        job = garage.job(f"{garage.python} hook.py", options)
-        for _ in range(1 + number % 3):
-            garage.run(job)
-            events += 1
-        pids = garage.parking.pids
-        if number % 4 == 1 and pids:
-            os.kill(pids[number % len(pids)], signal.SIGKILL)
-        if number % 5 == 2:
-            garage.script(f"# {number}\n{COUNTS}")
-        if number % 6 == 3:
-            garage.parking.close()
-            garage.parking = Parking()
-    garage.parking.close()
-    assert count(garage) == events
-
-
+@pytest.mark.req("WARM-014")
 def test_descriptors_and_processes_stay(parked: Garage) -> None:
     """From event to event nothing is left behind."""
     _flat(parked, 60)
@@ -517,6 +508,7 @@ def test_a_spare_that_was_announced_an_event_and_gets_none(parked: Garage) -> No
     wait_for(lambda: len(parked.children()) == len(parked.parking.pids))
 
 
+@pytest.mark.req("WARM-014")
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_ten_thousand_events(parked: Garage) -> None:

@@ -503,7 +503,8 @@ def test_a_guard_that_cannot_run_is_told(bench: Bench) -> None:
     bench.settings = {"enableHooks": True, "hooks": {"PreToolUse": guard, "BeforeTool": guard}}
     told = bench.run("--prompt", "go", "--yes").stderr
     assert "hooks.PreToolUse is an event of Claude Code and Codex, so its hooks do not run here" in told
-    assert told.count("The BeforeTool hook guard exited with code 127, so it had no effect.") == 1
+    assert told.count("The BeforeTool hook guard exited with code 127 (") == 1
+    assert "./missing.sh: No such file or directory), so it had no effect." in told
 
 
 class Home:

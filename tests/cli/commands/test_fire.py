@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from hookline.cli.main import main
+from hookline.cli.report.fire import times_lines
+from hookline.cli.report.printer import print_lines
 
 INPUT = '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
 
@@ -52,6 +54,36 @@ def test_a_path_with_a_space_is_to_be_quoted(
     script.chmod(0o755)
     assert fire("--settings", settings(str(script)), "--project", str(tmp_path)) == 0
     assert f"has a space in it, so only {tmp_path}/my is taken; quote it: '{script}'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "note"),
+    [
+        ("exit 2", "it gave no reason; write one to stderr, so that the model and you know what to do instead"),
+        (
+            "sleep 60",
+            (
+                'it timed out after 20ms; such a hook has no effect; give it more time ("timeout" is in milliseconds),'
+                ' or make it faster; with "onError": "block" it would block'
+            ),
+        ),
+    ],
+)
+def test_what_to_do_about_a_run_is_said(
+    command: str, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = {"type": "command", "command": command, "timeout": 20 if "sleep" in command else 60_000}
+    file = tmp_path / "given.json"
+    file.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}))
+    fire("--settings", str(file))
+    assert f"    note: {note}\n" in capsys.readouterr().out
+
+
+def test_a_problem_of_the_settings_is_said_once(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fire("--settings", settings("true", enableHooks="yes", use="x")) == 0
+    printed = capsys.readouterr()
+    assert (printed.out + printed.err).count("enableHooks is neither true nor false") == 1
+    assert (printed.out + printed.err).count("expected an array of packs") == 1
 
 
 def test_json_has_every_key_of_the_contract(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
@@ -444,6 +476,7 @@ def test_a_strangers_name_does_not_act_on_the_terminal(project: Path, capsys: py
     assert "not run: g\\x1b[2J\\ud800 fake: untrusted" in printed.out
 
 
+@pytest.mark.req("WARM-026")
 def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """A worker is also started for each event, which here fails: its program can't do that."""
     loop = 'while read -r l; do i=${l#*\'"id":"\'}; printf \'{"id":"%s","output":null}\\n\' "${i%%\'"\'*}"; done'
@@ -461,6 +494,24 @@ def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest
     assert "How long it takes" in shown
     assert "  stays works as a worker only: started for one event, its program fails\n" in shown
     assert "plain works" not in shown
+
+
+def test_times_recommend_nothing_that_fails_too(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """A program with a fault works in no way."""
+    hook = {"type": "command", "name": "broken", "command": "exit 1", "worker": True}
+    fire("--settings", settings(hooks={"BeforeTool": [{"hooks": [hook]}]}), "--times", "1")
+    shown = capsys.readouterr().out
+    assert "1, 1 failed" in shown
+    assert "works as a worker" not in shown
+
+
+def test_the_titles_of_times_stand_above_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where every name is shorter than the title."""
+    row = {"hook": "g", "way": "cold", "median": 1.0, "p90": 2.0, "longest": 3.0, "runs": 4, "failed": 0}
+    print_lines(*times_lines([row]))
+    title, line = capsys.readouterr().out.splitlines()[-2:]
+    assert title.index("way") == line.index("cold")
+    assert title.index("runs") == line.index("4")
 
 
 @pytest.mark.parametrize("times", ["0", "-1", "x", "10001"])

@@ -103,7 +103,7 @@ LOST = [
     ),
     ("claude", on("Stop", {"type": "prompt", "prompt": "ok?"}), 'type "prompt" asks a model'),
     ("claude", on("Stop", {"type": "command"}), "has no command"),
-    ("claude", {"hooks": {"Stop": [GUARD]}}, "has no hooks; give it an array of hooks"),
+    ("claude", {"hooks": {"Stop": [GUARD]}}, "is a hook where a group of hooks is expected"),
     ("codex", on("PreToolUse", {"type": "mcp_tool", "server": "s", "tool": "t"}), "calls a tool of an MCP server"),
 ]
 

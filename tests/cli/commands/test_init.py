@@ -298,6 +298,7 @@ def test_what_is_written_applies_lifecycle_hooks(
     assert [hook.is_applied for hook in Config(project).get_settings().hooks] == [True, True]
 
 
+@pytest.mark.req("WARM-026")
 @pytest.mark.parametrize("language", ["python", NODE])
 def test_the_workers_are_in_the_documentation(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     """docs/workers.md has the same program."""

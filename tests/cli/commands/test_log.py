@@ -196,6 +196,23 @@ def test_lines_fit_the_terminal(on_terminal: Callable[..., str]) -> None:
     assert "\x1b[31mBeforeTool write_file: guard denies" in shown
 
 
+def test_what_came_of_a_run_is_readable_on_a_narrow_terminal(
+    workbench: "Workbench", on_terminal: Callable[..., str]
+) -> None:
+    """The name of a hook is cut before its decision is, and on a very narrow screen each record has two lines."""
+    name = "a-guard-whose-author-gave-it-a-name-that-says-everything"
+    guard = {"type": "command", "name": name, "command": "echo no >&2; exit 2"}
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": [guard]}]}})
+    workbench.fire("run_shell_command")
+    for columns, run in (
+        (80, r".*  \w+-0  BeforeTool run_shell_command: a-gua[\w-]*… denies, .*"),
+        (60, r"  BeforeTool run_shell_command: a-gua[\w-]*… denies, .*"),
+    ):
+        lines = re.sub(r"\x1b\[\d+m", "", on_terminal("log", COLUMNS=str(columns))).splitlines()
+        assert max(map(len, lines)) <= columns
+        assert [line for line in lines if re.fullmatch(run, line)], lines
+
+
 def test_a_log_that_is_switched_off_is_told(workbench: "Workbench", capsys: pytest.CaptureFixture[str]) -> None:
     """Somebody who wonders why nothing is recorded learns why."""
     workbench.write(workbench.user_file, {"hooksConfig": {"log": {"enabled": False}}})

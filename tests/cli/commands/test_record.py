@@ -50,7 +50,9 @@ def test_a_file_is_added_to_and_never_twice(guarded: Workbench, capsys: pytest.C
     file.write_text('# mine\n[[case]]\ntool = "x"\nexpect = "goes on"')
     for _ in range(2):
         assert main(["record", "--to", str(file)]) == 0
-    assert "2 cases added to" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "2 cases added to" in said
+    assert "nothing was added: " in said
     assert file.read_text().startswith('# mine\n[[case]]\ntool = "x"\nexpect = "goes on"\n\n[[case]]')
     assert len(read_cases([file])) == 3
     file.write_text("x = 1")

@@ -36,6 +36,7 @@ def measured(workbench: "Workbench") -> "Workbench":
     return workbench
 
 
+@pytest.mark.req("WARM-009")
 def test_runs_are_counted_and_measured(measured: "Workbench") -> None:
     """Per hook: runs, blocks, failures, timeouts, p50, p95, max, the budget, and a histogram."""
     report = measured.json("stats")
@@ -76,6 +77,7 @@ def test_runs_are_counted_and_measured(measured: "Workbench") -> None:
     }
 
 
+@pytest.mark.req("WARM-009")
 def test_people_see_a_histogram(measured: "Workbench") -> None:
     """Bars are as long as the runs are many, and every run is seen."""
     lines = measured.run("stats").splitlines()
@@ -143,6 +145,16 @@ def test_nothing_recorded_is_said(workbench: "Workbench") -> None:
 def test_nothing_found_is_not_nothing_recorded(words: list[str], said: str, measured: "Workbench") -> None:
     """Runs of others are recorded, so only what was asked for is said to be missing."""
     assert measured.run("stats", *words).splitlines()[-1] == f"{said}{measured.home.parent}/state/hooks.jsonl."
+
+
+def test_lines_that_cannot_be_counted_are_said(measured: "Workbench") -> None:
+    """A damaged line may have been a run or a block."""
+    with (measured.home.parent / "state" / "hooks.jsonl").open("a") as log:
+        log.write('{"torn\n')
+    shown = measured.run("stats", "--fail-over-budget", code=1)
+    assert "1 line of" in shown
+    assert "could not be read, so runs may be missing; see hookline log verify" in shown
+    assert "100 runs" in shown
 
 
 @pytest.mark.req("HOOK-146")

@@ -238,6 +238,12 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
     ),
     (
         "timeout",
+        on("BeforeTool", hook(timeout=1)),
+        "hooks.BeforeTool[0].hooks[0].timeout",
+        "is 1 millisecond; if you mean seconds, write 1000",
+    ),
+    (
+        "timeout",
         on("BeforeTool", hook(timeout=0)),
         "hooks.BeforeTool[0].hooks[0].timeout",
         "is 0, so the hook is ended at once; write a number of milliseconds",
@@ -400,7 +406,7 @@ def test_a_word_that_trust_can_not_cover_is_found(
 
 def test_every_check_has_a_hit_here() -> None:
     """A new check needs a test."""
-    tested_below = {"not-enabled", "duplicate", "uncovered"}
+    tested_below = {"not-enabled", "duplicate", "uncovered", "script-syntax"}
     assert {check.rule for check in CHECKS} - tested_below == {rule for rule, *_ in HITS}
 
 

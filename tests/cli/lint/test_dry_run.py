@@ -99,6 +99,30 @@ DENY = """echo '{"decision": "deny"}'"""
         ),
         pytest.param(
             "BeforeModel",
+            "cat >/dev/null; python3 -c 'def f(:'",
+            "run-failed",
+            "crashed: exited with code 1 (SyntaxError: invalid syntax);"
+            ' such a hook has no effect; with "onError": "block" a crash would block (tried on BeforeModel)',
+            id="syntax-error",
+        ),
+        pytest.param(
+            "BeforeModel",
+            "cat >/dev/null; printf %s\\\\n x.js:1 'ReferenceError: f is not defined' ' at x' 'Node.js v2' >&2; exit 1",
+            "run-failed",
+            "crashed: exited with code 1 (ReferenceError: f is not defined);"
+            ' such a hook has no effect; with "onError": "block" a crash would block (tried on BeforeModel)',
+            id="crash-of-node",
+        ),
+        pytest.param(
+            "BeforeModel",
+            "cat >/dev/null; bash -c 'echo \"'",
+            "run-crash",
+            "exited with code 2, which blocks, but it seems to be a mistake in it"
+            " (bash: -c: line 1: unexpected EOF while looking for matching `\"') (tried on BeforeModel)",
+            id="blocks-by-an-open-quote",
+        ),
+        pytest.param(
+            "BeforeModel",
             "cat >/dev/null; sh -c 'if then'",
             "run-crash",
             "exited with code 2, which blocks, but it seems to be a mistake in it"

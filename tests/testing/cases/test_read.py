@@ -91,6 +91,11 @@ def test_defaults_are_for_every_case() -> None:
         pytest.param("case = 1", "f:1: case is not a list of tables; write [[case]]", id="not-a-list"),
         pytest.param(f'[[case]]\ntol = "x"\n{GOOD}', "f:2: there is no key tol here; did you mean tool?", id="typo"),
         pytest.param(
+            f'[defaults]\ntol = "x"\n[[case]]\n{GOOD}',
+            "f:2: there is no key tol here; did you mean tool?",
+            id="defaults",
+        ),
+        pytest.param(
             f'[[case]]\n{GOOD}reason = "x"', "f:4: there is no key reason here; write expect.reason", id="moved"
         ),
         pytest.param(

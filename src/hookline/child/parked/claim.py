@@ -1,12 +1,11 @@
 """A spare that belongs to one run."""
 
 import asyncio
-import os
 from typing import Protocol
 
 from hookline.child.job import Stdio
 from hookline.child.parked.place import Place
-from hookline.child.parked.reports import new_report
+from hookline.child.parked.reports import Report, new_report
 from hookline.child.parked.spare import Spare
 
 # How long an event waits for a spare that is being made.
@@ -19,8 +18,11 @@ class Owner(Protocol):
     def discard(self, spare: Spare) -> None:
         """End a spare that has no event."""
 
-    def finished(self, place: Place, report: str, spare: Spare) -> None:
+    def finished(self, place: Place, report: Report | None, spare: Spare) -> None:
         """Called when the run is over, or was given up: read its report, and make a new spare."""
+
+    def drop(self, place: Place) -> None:
+        """End everything that is parked for a place: it did not take its event."""
 
 
 class Claim:
@@ -33,7 +35,7 @@ class Claim:
         self._owner = owner
         self._place = place
         self._cwd, self._marks, self._changes = message
-        self._report = ""
+        self._report: Report | None = None
 
     async def ready(self) -> bool:
         """Wait until the spare is ready; False if it does not come, and then this claim is given up."""
@@ -60,7 +62,8 @@ class Claim:
     def send(self, stdio: Stdio, mark: bytes) -> int:
         """Give the spare its event; return its process id, or 0 if it did not get it."""
         self._report = new_report(self._place)
-        fields = (self._cwd, os.fsencode(self._report), self._marks + mark, *self._changes)
+        wish = b"" if self._report is None else self._report.wish()
+        fields = (self._cwd, wish, self._marks + mark, *self._changes)
         if self.spare.send(b"\0".join(fields), stdio):
             return self.spare.pid
         self.release()
@@ -72,6 +75,8 @@ class Claim:
 
     def finish(self) -> None:
         """Called when the run is over: lets go of the spare, and has another one made."""
+        if not self.spare.has_taken():
+            self._owner.drop(self._place)
         self.spare.close()
         self._owner.finished(self._place, self._report, self.spare)
 

@@ -10,11 +10,12 @@ a socket is closed, the process at its other end exits.
 
 import os
 import socket
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookline.child import strays
-from hookline.child.parked.recipe import Recipe
+from hookline.child.parked.recipe import Recipe, Signature, signature
 from hookline.child.parked.spare import LONGEST_MESSAGE, Spare, leave, wake_stopped
 from hookline.child.reaper import REAPER
 from hookline.child.spawn import Invocation, spawn
@@ -23,6 +24,9 @@ from hookline.contract.vocabulary import CHILD_MARK
 SITE = str(Path(__file__).with_name("site"))
 VARIABLE = "HOOKLINE_PARK"
 
+_MODULES = (
+    *("sitecustomize", "_hookline_c", "_hookline_keeper", "_hookline_library", "_hookline_pages", "_hookline_reports"),
+)
 _PATIENCE_S = 20.0
 _MOST_PROBES = 64
 # Room in its environment for values that are longer at an event than they were when it was parked.
@@ -61,14 +65,14 @@ class Interpreter:
         ours.setblocking(False)  # noqa: FBT003
         return Spare(ours)
 
-    def load(self, names: list[bytes]) -> set[str]:
+    def load(self, names: Sequence[bytes]) -> set[str]:
         """Import modules of its standard library; return those that it has now, as far as they are outermost ones."""
         wake_stopped(self.pid)
         self._control.settimeout(_PATIENCE_S)
         self._control.send(b"\0".join([b"load", *names]), socket.MSG_NOSIGNAL)
         return {os.fsdecode(name) for name in _answer(self._control, b"loaded")}
 
-    def copy_ahead(self, pages: list[bytes]) -> None:
+    def copy_ahead(self, pages: Sequence[bytes]) -> None:
         """Have new spares get these pages of memory for themselves before their event: runs write to them."""
         message = b"\0".join([b"pages", *pages])
         if len(message) <= LONGEST_MESSAGE:
@@ -84,32 +88,54 @@ class Interpreter:
         leave(self.pid)
 
 
+class Trial(NamedTuple):
+    """What an interpreter did when it was tried."""
+
+    refusal: str | None
+    files: dict[str, Signature]
+    """What it read when it started: with other files it may not get to us, and run the script."""
+
+    def is_current(self) -> bool:
+        """Whether it would do the same now."""
+        return all(signature(path) == known for path, known in self.files.items())
+
+
 class Probes:
     """Asks each interpreter once, in the same surroundings, whether it can be parked."""
 
     def __init__(self) -> None:
-        self._refusals: dict[tuple[Any, ...], str | None] = {}
+        self._trials: dict[tuple[Any, ...], Trial] = {}
 
-    def ask(self, recipe: Recipe, invocation: Invocation, cwd: str, facts: tuple[Any, ...]) -> None:
+    def ask(self, recipe: Recipe, invocation: Invocation, cwd: str, facts: tuple[Any, ...]) -> Trial:
         """Raise NotParkedError if this Python ignores what we ask of it, so that it would run the script."""
         key = recipe.launcher, recipe.python, facts
-        if key not in self._refusals:
-            if len(self._refusals) > _MOST_PROBES:
-                self._refusals.clear()
-            try:
-                _probe(invocation, cwd, recipe)
-                self._refusals[key] = None
-            except NotParkedError as error:
-                self._refusals[key] = str(error)
-        if (refusal := self._refusals[key]) is not None:
-            raise NotParkedError(refusal)
+        trial = self._trials.get(key)
+        if trial is None or not trial.is_current():
+            if len(self._trials) > _MOST_PROBES:
+                self._trials.clear()
+            trial = self._trials[key] = _try(invocation, cwd, recipe)
+        if trial.refusal is not None:
+            raise NotParkedError(trial.refusal)
+        return trial
 
 
-def _probe(invocation: Invocation, cwd: str, recipe: Recipe) -> None:
+def _try(invocation: Invocation, cwd: str, recipe: Recipe) -> Trial:
+    try:
+        program, *files = _probe(invocation, cwd, recipe)
+    except NotParkedError as error:
+        return Trial(str(error), {})
+    found = os.stat(recipe.python)  # noqa: PTH116
+    if not recipe.is_shim and program != b"%d:%d" % (found.st_dev, found.st_ino):
+        return Trial("the program has started another one", {})
+    paths = [os.fsdecode(each[1:]) for each in files if each.startswith(b"s")]
+    return Trial(None, {path: signature(path) for path in paths})
+
+
+def _probe(invocation: Invocation, cwd: str, recipe: Recipe) -> list[bytes]:
     found = (*recipe.launcher, "-c", "pass")
     control, pid = _start(Invocation(os.fsencode(_program(recipe, cwd)), found, invocation.env), cwd, "probe", "-c")
     try:
-        _answer(control, b"probed")
+        return _answer(control, b"probed")
     finally:
         control.close()
         leave(pid)
@@ -119,7 +145,17 @@ def _program(recipe: Recipe, cwd: str) -> str:
     return os.path.join(cwd, recipe.launcher[0])  # noqa: PTH118 - a name with a slash stays as it is
 
 
+def installed() -> tuple[Signature, ...]:
+    """The files that Python imports in order to stop before the script."""
+    return tuple(signature(f"{SITE}/{name}.py") for name in _MODULES)
+
+
+_INSTALLED = installed()
+
+
 def _start(invocation: Invocation, cwd: str, purpose: str, script: str) -> tuple[socket.socket, int]:
+    if installed() != _INSTALLED:  # without them Python would run the script
+        raise NotParkedError("the files of hookline have changed since this program was started")
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # Python looks at its streams when it starts, and pipes are what it will get. Nobody reads or writes these.
     read_end, write_end = os.pipe()

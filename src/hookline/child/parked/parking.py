@@ -6,6 +6,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from functools import partial
 
 from hookline.child.command import invocation_of
@@ -14,7 +15,7 @@ from hookline.child.parked.attendant import Attendant
 from hookline.child.parked.claim import Claim
 from hookline.child.parked.interpreter import Interpreter, NotParkedError, Probes
 from hookline.child.parked.place import Place
-from hookline.child.parked.reports import MODULES, read_report
+from hookline.child.parked.reports import MODULES, Report
 from hookline.child.parked.spare import Spare
 from hookline.child.parked.surroundings import facts_of, marks_in
 from hookline.child.spawn import Invocation
@@ -144,12 +145,18 @@ class _Lot:
             place.runs = 1
             return None
 
-    def finished(self, place: Place, report: str, spare: Spare) -> None:
+    def finished(self, place: Place, report: Report | None, spare: Spare) -> None:
         """Read the report of a run, make a new spare, and free the memory of the old one."""
         self._over.append(spare)
-        # Read now, although few runs have one: the program may end before the thread gets to it, and leave the file.
-        if not self.attendant.do(partial(self._refill, place, report[:1], read_report(report))):
+        work = (
+            partial(self._refill, place) if report is None else partial(self._refill, place, report.kind, report.read())
+        )
+        if not self.attendant.do(work):
             self._free()
+
+    def drop(self, place: Place) -> None:
+        with self._lock:
+            self._drop(place)
 
     # -- between events, in a thread
 
@@ -182,16 +189,17 @@ class _Lot:
         recipe, facts = place.recipe, place.facts
         if recipe is None or facts is None or facts_of(recipe, invocation, place.cwd) != facts:
             return  # it has changed since, or this thread has other signals blocked
-        self._probes.ask(recipe, invocation, place.cwd, facts)
+        trial = self._probes.ask(recipe, invocation, place.cwd, facts)
         interpreter = Interpreter(invocation, place.cwd, recipe)
         with self._lock:
-            if self._is_closed or place.is_forgotten or facts_of(recipe, invocation, place.cwd) != facts:
+            is_same = trial.is_current() and facts_of(recipe, invocation, place.cwd) == facts
+            if self._is_closed or place.is_forgotten or not is_same:
                 interpreter.end()
                 return
             place.take(interpreter, invocation)
             place.spares = [interpreter.fork()]
 
-    def _refill(self, place: Place, kind: str, found: list[bytes]) -> None:
+    def _refill(self, place: Place, kind: str = "", found: Sequence[bytes] = ()) -> None:
         self._free()
         with self._lock:
             interpreter = place.interpreter
@@ -212,12 +220,12 @@ class _Lot:
             while self._over:
                 self._over.popleft().free()
 
-    def _use_report(self, place: Place, interpreter: Interpreter, kind: str, found: list[bytes]) -> None:
+    def _use_report(self, place: Place, interpreter: Interpreter, kind: str, found: Sequence[bytes]) -> None:
         place.reports = [each for each in place.reports if each != kind]
         if kind == MODULES:
             loaded = interpreter.load(found)
             with self._lock:
-                place.loaded |= loaded
+                place.has_loaded(loaded, found)
         else:
             interpreter.copy_ahead(found)
         # Those that were made before have nothing of it.

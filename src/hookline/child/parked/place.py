@@ -2,10 +2,11 @@
 
 import os
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hookline.child.parked.interpreter import Interpreter
-from hookline.child.parked.recipe import Recipe, Signature, recipe_of, signature
+from hookline.child.parked.recipe import Recipe, Signature, is_still_found, recipe_of, signature
 from hookline.child.parked.surroundings import facts_of, variables
 from hookline.child.spawn import Invocation
 
@@ -36,6 +37,7 @@ class Place:
         self.interpreter: Interpreter | None = None
         self.spares: list[Spare] = []
         self.wanted = 1
+        self.folder = ""
         self.fixed: dict[str, Signature] = {}
         self.searched: dict[str, Signature] = {}
         self.loaded: set[str] = set()
@@ -51,7 +53,7 @@ class Place:
         """Whether a run of this program now would start as the parked one did."""
         program = signature(os.path.join(self.cwd, os.fsdecode(invocation.executable)))  # noqa: PTH118
         recipe = self.recipe
-        if program != self.program:
+        if program != self.program or (recipe is not None and not is_still_found(recipe, invocation, self.cwd)):
             self.program, recipe = program, recipe_of(invocation, self.cwd)
         facts = None if recipe is None else facts_of(recipe, invocation, self.cwd)
         is_current = (recipe, facts) == (self.recipe, self.facts)
@@ -63,16 +65,26 @@ class Place:
         """Have an interpreter from now on, which was started with this invocation."""
         self.invocation, self.interpreter = invocation, interpreter
         self.reporting, self.loaded, self.fixed = None, set(), {}
-        self.searched = {os.path.dirname(os.path.realpath(self.script)): _UNKNOWN}  # noqa: PTH120
+        self.folder = _folder_of(self.script)
+        self.searched = {self.folder: _UNKNOWN}
         for kind, path in ((each[:1], os.fsdecode(each[1:])) for each in interpreter.paths):
             if kind == b"s":
                 self.fixed[path] = signature(path)
             else:
                 self.searched[path] = _UNKNOWN
 
+    def has_loaded(self, names: set[str], report: Sequence[bytes]) -> None:
+        """Know which modules it has now, and what the run that has used them searched before the standard library."""
+        self.loaded |= names
+        paths = [os.fsdecode(each) for each in report if each.startswith(b"/")]
+        # Those that were looked at before may hide one of the new modules.
+        self.searched = dict.fromkeys([*self.searched, *paths], _UNKNOWN)
+
     def is_untouched(self) -> bool:
         """Whether the files that Python has read at its start are as they were, and nothing hides a module of it."""
         if any(signature(path) != known for path, known in self.fixed.items()):
+            return False
+        if _folder_of(self.script) != self.folder:
             return False
         for folder, known in self.searched.items():
             now = signature(folder)
@@ -94,10 +106,28 @@ class Place:
         return (*gone, *[b"+" + name + b"=" + now[name] for name in now if then.get(name) != now[name]])
 
 
+def _folder_of(script: str) -> str:
+    """Where Python looks for modules first: beside the file that a link leads to."""
+    return os.path.dirname(os.path.realpath(script) if os.path.islink(script) else script)  # noqa: PTH114, PTH120
+
+
 def _hides(folder: str, names: set[str]) -> bool:
-    """Whether a folder has something that a script would import in place of these modules."""
+    """Whether a folder or archive has something that a script would import in place of these modules."""
     try:
         found = os.listdir(folder)  # noqa: PTH208 - pathlib is slow
+    except NotADirectoryError:
+        return _archive_hides(folder, names)
     except OSError:
         return False
     return any(name.partition(".")[0] in names for name in found)
+
+
+def _archive_hides(path: str, names: set[str]) -> bool:
+    import zipimport  # noqa: PLC0415 - few scripts have archives
+
+    try:
+        archive = zipimport.zipimporter(path)
+    except zipimport.ZipImportError:
+        return False
+    archive.invalidate_caches()
+    return any(archive.find_spec(name) is not None for name in names)

@@ -25,6 +25,8 @@ class Recipe(NamedTuple):
     """The file of the interpreter, or of a shim that chooses one."""
     script: str
     """As the interpreter is given it: its `sys.argv[0]`."""
+    name: str
+    """By which PATH leads to the interpreter; empty if a path does."""
     is_shim: bool
     """True for a shim of pyenv, which looks into files and variables to choose an interpreter."""
 
@@ -32,7 +34,6 @@ class Recipe(NamedTuple):
 def recipe_of(invocation: Invocation, cwd: str) -> Recipe | None:
     """How to park this program, or None if it is no Python script or its interpreter can't be told for sure."""
     program = os.fsdecode(invocation.executable)
-    path = _path_in(invocation.env)
     command = python_command(invocation.argv)
     if command is not None:
         launcher, script, python = (program, *command.launcher[1:]), command.script, program
@@ -41,13 +42,19 @@ def recipe_of(invocation: Invocation, cwd: str) -> Recipe | None:
         if found is None:
             return None
         launcher, script, python = found, program, launched_python(found)
-    if "/" not in python:
-        python = find_program(python, cwd, {"PATH": path}) or ""
-    python = os.path.join(cwd, python)  # noqa: PTH118
+        if not os.access(os.path.join(cwd, program), os.X_OK):  # noqa: PTH118
+            return None  # starting it will report that
+    name = "" if "/" in python else python
+    python = os.path.join(cwd, _found(name, invocation, cwd) if name else python)  # noqa: PTH118
     if not os.path.isfile(os.path.join(cwd, script)):  # noqa: PTH113, PTH118
         return None
     kind = _kind(python, signature(python))
-    return None if kind is None else Recipe(launcher, python, script, kind == "shim")
+    return None if kind is None else Recipe(launcher, python, script, name, kind == "shim")
+
+
+def is_still_found(recipe: Recipe, invocation: Invocation, cwd: str) -> bool:
+    """Whether PATH, if it is asked, leads to the same interpreter as before."""
+    return not recipe.name or _found(recipe.name, invocation, cwd) == recipe.python
 
 
 def signature(path: str) -> Signature:
@@ -71,8 +78,9 @@ def _kind(python: str, signed: Signature) -> str | None:
     return "shim" if is_shim else None
 
 
-def _path_in(env: tuple[bytes, ...]) -> str:
-    return next((os.fsdecode(entry[5:]) for entry in env if entry.startswith(b"PATH=")), "")
+def _found(name: str, invocation: Invocation, cwd: str) -> str:
+    path = next((os.fsdecode(entry[5:]) for entry in invocation.env if entry.startswith(b"PATH=")), "")
+    return find_program(name, cwd, {"PATH": path}) or ""
 
 
 def _start_of(path: str, most: int) -> bytes:

@@ -10,7 +10,19 @@ from hookline.child.spawn import Invocation
 from hookline.contract.vocabulary import CHILD_MARK
 
 # Python, its libraries and the C library read these when they start.
-_READ_AT_START = (b"PYTHON", b"LD_", b"LC_", b"LANG", b"TZ", b"HOME=", b"PYENV", b"MALLOC_", b"GLIBC_", b"OPENSSL_")
+_READ_AT_START = (
+    b"PYTHON",
+    b"LD_",
+    b"LC_",
+    b"LANG",
+    b"TZ",
+    b"HOME=",
+    b"PYENV",
+    b"MALLOC_",
+    b"GLIBC_",
+    b"OPENSSL_",
+    b"LOCPATH=",
+)
 # The other variables of Python make it print, trace or wait while it starts.
 _HARMLESS = frozenset(
     f"PYTHON{name}".encode()

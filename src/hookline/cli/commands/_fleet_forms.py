@@ -202,7 +202,7 @@ def _events(given: argparse.Namespace) -> int:
             if given.json:
                 print_json(msgspec.to_builtins(entry), indent=None)
             else:
-                print_lines(show_entry(entry, ""))
+                print_lines(*show_entry(entry, ""))
     if not count and not given.json:
         tell("no such record is in the stream; --since 7d looks further back")
     return 0

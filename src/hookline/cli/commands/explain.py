@@ -10,7 +10,7 @@ code come after it; in that program, hooks.explain(EVENT, tool=…) shows them.
 
 import argparse
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hookline.cli.lint.setup import Setup, read_setup
@@ -19,13 +19,16 @@ from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import (
     HOOKS_DISABLED,
+    cut,
     one_line,
     plural,
+    screen_width,
     show_dialect,
     show_message,
     show_ms,
     show_place,
     show_policy,
+    wrap,
 )
 from hookline.contract.events import HookEventName, likely_event
 from hookline.contract.verdict import HookExecutionPlan
@@ -103,7 +106,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield style.warn(HOOKS_DISABLED)
     for number, hook in enumerate(report["hooks"], start=1):
-        yield f"  {number}. {style.good(one_line(hook['hook']))}  {_details(hook, report)}"
+        yield from _headed(f"  {number}. ", hook["hook"], style.good, _details(hook, report))
         if "dialect" in hook:
             yield style.dim(f"     {show_dialect(hook)}")
         if "policyVersion" in hook:
@@ -114,12 +117,22 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     if report["skipped"] or (report["invalid"] and report["enabled"]):
         yield "Would not run:"
     for skip in report["skipped"]:
-        yield f"  {style.warn(one_line(skip['hook']))}  {show_message(skip['reason'])}"
+        yield from _headed("  ", skip["hook"], style.warn, show_message(skip["reason"]))
         yield style.dim(f"     {show_place(skip['file'], skip['line'])}")
     if any(hook.get("applied") is False and "mode" not in hook for hook in report["hooks"]):
         yield style.warn(f"Answers that are only logged have no effect; {LIFECYCLE_REMEDY}.")
     for problem in report["invalid"]:
         yield f"  {style.warn('invalid')}  {show_message(problem)}"
+
+
+def _headed(start: str, name: str, paint: Callable[[str], str], details: str) -> Iterator[str]:
+    """A hook and what is said of it, on one line if that fits on the screen."""
+    width, shown = screen_width(), one_line(name)
+    if len(start) + len(shown) + 2 + len(details) <= width:
+        yield f"{start}{paint(shown)}  {details}"
+    else:
+        yield f"{start}{paint(cut(shown, width - len(start)))}"
+        yield from wrap(details, "     ")
 
 
 def _order(report: Mapping[str, Any]) -> Iterator[str]:

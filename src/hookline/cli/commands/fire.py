@@ -88,7 +88,9 @@ def run(given: argparse.Namespace) -> int:
         if subject is not None and subject not in fields:
             tell(f"--input has no {subject}, so every matcher counts as a match")
         project = str(Path(given.project).resolve())
-        lines = fire_lines(verdict, log, enabled=config.get_enable_hooks(), project=project)
+        known = {str(problem) for problem in config.get_problems()}  # make_config has reported them
+        news = [record for record in log if record["kind"] != "settings" or record["message"] not in known]
+        lines = fire_lines(verdict, news, enabled=config.get_enable_hooks(), project=project)
         print_lines(*lines, *times_lines(times))
     return EXIT_BLOCKED if verdict.blocked else 0
 

@@ -41,6 +41,7 @@ from hookline.cli.report.text import (
     show_policy,
     show_ways,
     trust_advice,
+    wrap,
 )
 from hookline.config import Config
 
@@ -134,7 +135,7 @@ def _why_none(config: Config) -> str:
 
 def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
     if not enabled:
-        yield style.warn(HOOKS_DISABLED)
+        yield from map(style.warn, wrap(HOOKS_DISABLED, ""))
     if not hooks:
         return
     titles = [title for title, _ in _COLUMNS]
@@ -154,10 +155,10 @@ def _lines(hooks: Sequence[Hook], *, enabled: bool) -> Iterator[str]:
     if refused := sum(hook["state"] == "refused" for hook in hooks):
         yield ""
         why = "because hooksConfig.trust is strict; name their files plainly"
-        yield style.warn(f"{plural(refused, 'trusted hook')} will not run, {why}")
+        yield from map(style.warn, wrap(f"{plural(refused, 'trusted hook')} will not run, {why}", ""))
     if waiting := sum(hook["state"] in ("untrusted", "changed") for hook in hooks):
         yield ""
-        yield style.warn(trust_advice(waiting))
+        yield from map(style.warn, wrap(trust_advice(waiting), ""))
 
 
 def _function_lines(functions: Sequence[Hook]) -> Iterator[str]:
@@ -207,9 +208,9 @@ def _block(cells: Sequence[str], hook: Hook) -> Iterator[str]:
     name, state, *options, runs, failed, median, p95, last, evidence, place = cells
     width = screen_width()
     yield f"  {style.bold(cut(name, width - 14))}  {_paint_state(state, hook)}"
-    yield cut("    matcher {}, timeout {}, {}".format(*options), width)
+    yield from wrap("matcher {}, timeout {}, {}".format(*options), "    ")
     if hook["runs"]:
-        yield f"    runs {runs}, failed {failed}, median {median}, p95 {p95}, last {last}, {evidence}"
+        yield from wrap(f"runs {runs}, failed {failed}, median {median}, p95 {p95}, last {last}, {evidence}", "    ")
     else:
         yield "    never run"
     yield style.dim(f"    {place}")

@@ -160,7 +160,7 @@ class _Rows:
             if self._as_json:
                 print_json(msgspec.to_builtins(entry), indent=None)
             else:
-                print_lines(show_entry(entry, self._here))
+                print_lines(*show_entry(entry, self._here))
             if at_once:
                 sys.stdout.flush()
         sys.stdout.flush()

@@ -89,6 +89,8 @@ class _Notebook:
         if self._file is not None and lines:
             self._append(self._file, lines)
             tell(f"{plural(len(fresh), 'case')} added to {self._file}")
+        elif self._file is not None and events:
+            tell(f"nothing was added: {plural(len(events), 'event')} found, and {self._file} has a case for each")
         elif not self._is_json and lines:
             print_lines(*(lines if self._count else (_TITLE, *lines)), flush=True)
         self._count += len(fresh)

@@ -23,7 +23,7 @@ from hookline.cli.options import add_common_options, make_config
 from hookline.cli.report.overview import key_of, read_statistics, recorded_in
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import one_line, plural, screen_width, show_message, show_ms, show_place, show_ways
+from hookline.cli.report.text import cut, one_line, plural, screen_width, show_message, show_ms, show_place, show_ways
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import tell
@@ -32,6 +32,7 @@ from hookline.log.reader import LogReader
 from hookline.log.statistics import EVENTS, RUNS, HookKey, HookStatistics
 
 _MAX_BAR = 50
+_LEAST_TITLE = 20
 
 Entry = Mapping[str, Any]
 
@@ -59,6 +60,9 @@ def run(given: argparse.Namespace) -> int:
     hooks = {key_of(hook): hook for hook in read_setup(config).hooks}
     # Both in one go: adding up ten million records takes a second.
     statistics = read_statistics(config, replace(query, kinds=RUNS | EVENTS))
+    if statistics.unreadable:
+        lines = plural(statistics.unreadable, "line")
+        tell(f"{lines} of {recorded_in(config)} could not be read, so runs may be missing; see hookline log verify")
     summary = statistics.hooks
     entries = [entry_of(key, numbers, hooks.get(key)) for key, numbers in summary.items()]
     over = [entry["hook"] for entry in entries if entry["overBudget"]]
@@ -137,8 +141,9 @@ def _wanted(given: argparse.Namespace) -> str:
 def stats_lines(entries: Sequence[Entry], idle: Sequence[Entry] = (), over: Sequence[str] = ()) -> Iterator[str]:
     """The numbers of hooks for people."""
     for entry in (*entries, *idle):
-        title = f"{entry['event']} {one_line(entry['hook'])}"
-        yield f"{style.bold(title)}  {style.dim(show_place(entry['origin']))}"
+        place = show_place(entry["origin"])
+        title = cut(f"{entry['event']} {one_line(entry['hook'])}", max(_LEAST_TITLE, screen_width() - len(place) - 2))
+        yield f"{style.bold(title)}  {style.dim(place)}"
         yield from _numbers(entry) if "runs" in entry else _why_idle(entry["event"], entry["fired"])
         yield ""
     if over:

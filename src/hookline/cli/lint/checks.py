@@ -24,6 +24,7 @@ from hookline.cli.lint.matchers import (
 )
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Path, Setup, value_at
+from hookline.cli.lint.syntax import script_syntax
 from hookline.cli.lint.variables import unset_variables
 from hookline.cli.report.overview import trusted_only
 from hookline.contract.events import HookEventName
@@ -176,8 +177,9 @@ def _timeout(setup: Setup) -> Iterator[Problem]:
         if hook.timeout_ms == 0:
             yield setup.at(hook, "is 0, so the hook is ended at once; write a number of milliseconds", "timeout")
         elif hook.timeout_ms < _SECOND_MS:
-            given, meant = f"{hook.timeout_ms:g}", f"{hook.timeout_ms * _SECOND_MS:.0f}"
-            yield setup.at(hook, f"is {given} milliseconds; if you mean seconds, write {meant}", "timeout")
+            given = f"{hook.timeout_ms:g} millisecond{'' if hook.timeout_ms == 1 else 's'}"
+            meant = f"{hook.timeout_ms * _SECOND_MS:.0f}"
+            yield setup.at(hook, f"is {given}; if you mean seconds, write {meant}", "timeout")
 
 
 def _program(setup: Setup) -> Iterator[Problem]:
@@ -292,6 +294,7 @@ CHECKS: tuple[Check, ...] = (
     Check("matcher-not-asked", "a matcher on an event that has nothing to match", matcher_not_asked),
     Check("timeout", "a timeout that is probably meant in seconds", _timeout),
     Check("program", "a command whose program is missing or cannot be started", _program),
+    Check("script-syntax", "a Python script with a syntax error", script_syntax, needs_trust=True),
     Check("secret", "a password or token in the settings", _secret),
     Check("worker", "a worker whose program never says that it is ready", _worker, needs_trust=True),
     Check("unset-variable", "a command with a variable that nothing sets", unset_variables),

@@ -23,7 +23,7 @@ _DENY = 2
 
 # What programs print when they end with 2 because of a mistake in the hook: shells, grep, python3, argparse.
 _MISTAKE = re.compile(
-    r"syntax error|no such file or directory|command not found|permission denied|can't open file"
+    r"syntax error|unexpected EOF|no such file or directory|command not found|permission denied|can't open file"
     r"|(?:invalid|unrecognized|illegal) option|^usage:",
     re.IGNORECASE,
 )
@@ -117,7 +117,9 @@ def _failure(run: HookExecutionResult, row: EventRow) -> tuple[str, str]:
     if run.blocks:
         return "run-failed", f"{how}; its onError is block, so it blocks every time"
     if could_not_run:
-        return "run-failed", f"{how}; such a hook has no effect"
+        time = '; give it more time ("timeout" is in milliseconds), or make it faster' if run.timed_out else ""
+        remedy = '; with "onError": "block" it would block' if can_block(run.hook) else ""
+        return "run-failed", f"{how}; such a hook has no effect{time}{remedy}"
     if has_traceback(run.stderr):
         remedy = '; with "onError": "block" a crash would block' if can_block(run.hook) else ""
         return "run-failed", f"crashed: {how}; such a hook has no effect{remedy}"

@@ -17,6 +17,7 @@ from hookline.engine.event_table import EVENT_TABLE
 _INDENT = "    "
 _MAX_LINES = 20
 _LABEL_WIDTH = 40
+_DENY = 2
 
 Log = Sequence[Mapping[str, Any]]
 
@@ -80,6 +81,8 @@ def _run_lines(run: HookExecutionResult, project: str) -> Iterator[str]:
 def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
     """What `hookline check` and `check --run` would say about this run."""
     if not run.failed and not run.stderr:
+        if run.exit_code == _DENY:
+            yield "it gave no reason; write one to stderr, so that the model and you know what to do instead"
         return
     from hookline.cli.lint.dry_run import COULD_NOT_RUN, findings_in  # noqa: PLC0415 - most runs need no hint
     from hookline.cli.lint.programs import program_fault  # noqa: PLC0415 - as above
@@ -97,14 +100,14 @@ def times_lines(times: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     yield ""
     yield style.bold("How long it takes (milliseconds)")
-    width = max(len(cut(one_line(row["hook"]), _LABEL_WIDTH)) for row in times)
+    width = max(len("hook"), *(len(cut(one_line(row["hook"]), _LABEL_WIDTH)) for row in times))
     yield style.dim(f"  {'hook':<{width}}  {'way':<8}  {'median':>9}  {'p90':>9}  {'longest':>9}  runs")
     for row in times:
         label = f"{cut(one_line(row['hook']), _LABEL_WIDTH):<{width}}"
         spans = "  ".join(f"{row[name]:>9.3f}" for name in ("median", "p90", "longest"))
         failed = style.warn(f", {row['failed']} failed") if row["failed"] else ""
         yield f"  {label}  {row['way']:<8}  {spans}  {row['runs']}{failed}"
-    workers = {row["hook"] for row in times if row["way"] == RunWay.WORKER}
+    workers = {row["hook"] for row in times if row["way"] == RunWay.WORKER and row["failed"] < row["runs"]}
     for row in times:
         if row["hook"] in workers and row["way"] == RunWay.COLD and row["failed"] == row["runs"]:
             label = cut(one_line(row["hook"]), _LABEL_WIDTH)

@@ -21,18 +21,27 @@ from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
 from hookline.log.entry import LogEntry
 
 _ID_WIDTH = 12
+_LEAST_ROOM = 40
+_SHORTEST_NAME = 6
 _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
 
 
-def show_entry(entry: LogEntry, here: str) -> str:
-    """One record in one line: time, id, the name of its project if that is not this one, and what happened."""
+def show_entry(entry: LogEntry, here: str) -> Iterator[str]:
+    """One record in one line: time, id, the name of its project if that is not this one, and what happened.
+
+    On a narrow screen, what happened is on a line of its own.
+    """
     start = f"{show_clock(entry.time)}  {entry.id or entry.fire or '':<{_ID_WIDTH}}  "
     if entry.machine is not None:
         start += f"{one_line(f'{entry.machine} {entry.user}')}  "
     elif entry.project not in (None, here):
         start += f"{one_line(str(entry.project).rpartition('/')[2] or '/')}  "
-    room = max(20, screen_width() - len(start))
-    return style.dim(start) + _paint(entry)(cut(show_message(_summary(entry)), room))
+    room = screen_width() - len(start)
+    if room >= _LEAST_ROOM:
+        yield style.dim(start) + _paint(entry)(_summary(entry, room))
+    else:
+        yield style.dim(start.rstrip())
+        yield "  " + _paint(entry)(_summary(entry, max(20, screen_width() - 2)))
 
 
 def show_record(record: Mapping[str, Any]) -> Iterator[str]:
@@ -51,13 +60,20 @@ def show_record(record: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"    {line}" for line in text_lines(_readable(text)))
 
 
-def _summary(entry: LogEntry) -> str:
+def _summary(entry: LogEntry, room: int) -> str:
+    """What happened; of a run, a long name of the hook is cut, because the end of the line says what came of it."""
+    if not entry.is_run:
+        return cut(show_message(_message(entry)), room)
+    about = f"{entry.event} {entry.subject}" if entry.subject else entry.event
+    before, behind = show_message(f"{about}:"), show_message(f"{_ending(entry)}, {show_ms(entry.duration)}")
+    name = cut(show_message(str(entry.hook)), max(_SHORTEST_NAME, room - len(before) - len(behind) - 2))
+    return cut(f"{before} {name} {behind}", room)
+
+
+def _message(entry: LogEntry) -> str:
     if entry.is_start:
         return f"{entry.message}, no end recorded{f': {entry.reason}' if entry.reason else ''}"
-    if not entry.is_run:
-        return entry.message or ""
-    about = f"{entry.event} {entry.subject}" if entry.subject else entry.event
-    return f"{about}: {entry.hook} {_ending(entry)}, {show_ms(entry.duration)}"
+    return entry.message or ""
 
 
 def _ending(entry: LogEntry) -> str:

@@ -100,7 +100,7 @@ def read_text(text: str, file: str) -> list[Case]:
     defaults = raw.get("defaults", {})
     if not isinstance(defaults, dict):
         raise CaseFileError([*problems, f"{reading.place(1, 'defaults')}: defaults is not a table; write [defaults]"])
-    problems += _unknown(defaults, CaseTable, reading, 1)
+    problems += (of_defaults := list(_unknown(defaults, CaseTable, reading, 1)))
     if not tables:
         problems.append(f"{file}: there is no case in it; write [[case]]")
     cases: list[Case] = []
@@ -108,7 +108,7 @@ def read_text(text: str, file: str) -> list[Case]:
         start = lines[index] if len(lines) == len(tables) else None
         try:
             problems += (unknown := list(_unknown(table, CaseTable, reading, start)))
-            if not unknown:
+            if not unknown and not of_defaults:
                 cases += _cases(reading, start, index, _merged(defaults, table))
         except CaseError as fault:
             problems.append(f"{reading.place(start, *fault.path)}: {fault}")

@@ -36,23 +36,48 @@ class Library:
         # Asked now: the working directory may be gone later.
         self._folder = os.path.dirname(os.path.realpath(script))
         self._root = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+        version = "python{}{}.zip".format(*sys.version_info)
+        self._archive = os.path.join(os.path.dirname(self._root[:-1]), version)
         self._names = getattr(sys, "stdlib_module_names", None)
         self._find_spec = sys.modules["_frozen_importlib"]._find_spec
 
-    def leading_folders(self) -> "list[str]":
-        """The folders that Python searches before its own library."""
-        folders = []
-        for entry in sys.path:
-            if os.path.abspath(entry) + os.sep == self._root:
+    def leading_entries(self) -> "list[str]":
+        """The folders and archives that Python searches before its own library."""
+        found = []
+        for path in map(os.path.abspath, _search_path()):
+            if path + os.sep == self._root:
                 break
-            if not entry.endswith(".zip"):
-                folders.append(os.path.abspath(entry))
-        return folders
+            if path != self._archive:
+                found.append(path)
+        return found
 
-    def load(self, names: "list[str]") -> "set[str]":
-        """Import those that are of the library for sure; return the outermost names of what was imported."""
-        folders = [self._folder, *self.leading_folders()]
-        guard = _Guard({entry.partition(".")[0] for folder in folders for entry in entries(folder)} | _NOT_LOADED)
+    def files(self) -> "list[bytes]":
+        """What decides how Python starts and finds modules: files (`s`), and folders with modules (`l`)."""
+        leading = self.leading_entries()
+        archives = [entry for entry in leading if entry.endswith(".zip") or os.path.isfile(entry)]
+        found = [b"s" + os.fsencode(path) for path in self._files_of_site() + archives]
+        return found + [b"l" + os.fsencode(path) for path in leading if path not in archives]
+
+    def _files_of_site(self) -> "list[str]":
+        """What `site` has read, or would read if it existed, and the modules that .pth files have imported."""
+        site = sys.modules["site"]
+        folders = {entry for entry in _search_path() if entry.endswith("-packages")}
+        folders.update(getattr(site, "getsitepackages", list)())
+        if site.ENABLE_USER_SITE:
+            folders.add(site.USER_SITE)
+        pth = [os.path.join(folder, name) for folder in folders for name in entries(folder) if name.endswith(".pth")]
+        files = {getattr(module, "__file__", None) for name, module in sys.modules.items() if name != "sitecustomize"}
+        return [*folders, *pth, *[path for path in files if path and not self._is_in_it(path)]]
+
+    def load(self, words: "list[str]") -> "set[str]":
+        """Import modules that are of the library for sure; return the outermost names of what was imported.
+
+        The words are of a report: names, names of modules from somewhere else (`!`), and what was searched before us.
+        """
+        names = [word for word in words if word[0] not in "!/"]
+        folders = [self._folder, *self.leading_entries(), *[word for word in words if word[0] == "/"]]
+        hidden = {entry.partition(".")[0] for folder in folders for entry in entries(folder)}
+        guard = _Guard(hidden | {word[1:].partition(".")[0] for word in words if word[0] == "!"} | _NOT_LOADED)
         known = set(sys.modules)
         sys.meta_path.insert(0, guard)
         # A module that warns must do so when the script imports it.
@@ -63,7 +88,8 @@ class Library:
                 if name not in sys.modules and self._has(name):
                     __import__(name)
             except (Exception, _Hidden):
-                continue  # the script will meet it, too, if it imports this
+                # The script will meet it, too, if it imports this; and then it needs all parts of the package anew.
+                _remove_orphans(set(sys.modules) - known)
         del _warnings.filters[0]
         _warnings._filters_mutated()  # type: ignore[attr-defined]
         sys.meta_path.remove(guard)
@@ -78,10 +104,31 @@ class Library:
         if name != top and parent is None:
             return False
         spec = self._find_spec(name, getattr(parent, "__path__", None))
-        if spec is None or spec.origin is None:
-            return False
-        is_file = spec.origin.startswith(self._root) and "-packages" not in spec.origin
-        return is_file or spec.origin in ("built-in", "frozen")
+        return spec is not None and spec.origin is not None and self._has_origin(spec.origin)
+
+    def is_elsewhere(self, module: object) -> bool:
+        """Whether a module comes from a file that is not of the library; some modules have nothing of the kind."""
+        origin = getattr(getattr(module, "__spec__", None), "origin", None)
+        return isinstance(origin, str) and not self._has_origin(origin)
+
+    def _has_origin(self, origin: str) -> bool:
+        return origin in ("built-in", "frozen") or self._is_in_it(origin)
+
+    def _is_in_it(self, path: str) -> bool:
+        return path.startswith(self._root) and "-packages" not in path
+
+
+def _search_path() -> "list[str]":
+    """The entries of sys.path; Python passes over everything that is not text."""
+    return [entry for entry in sys.path if isinstance(entry, str)]  # type: ignore[redundant-expr]
+
+
+def _remove_orphans(names: "set[str]") -> None:
+    """Take modules out whose package could not be imported: with them, the next import of it would leave out steps."""
+    for name in sorted(names):
+        package = name.rpartition(".")[0]
+        if package and package not in sys.modules:
+            del sys.modules[name]
 
 
 def settle() -> None:

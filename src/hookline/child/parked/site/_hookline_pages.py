@@ -9,7 +9,7 @@ import os
 import time
 
 # From here, because the module `os` has been emptied when a run reports.
-from posix import O_NOFOLLOW, O_RDONLY, O_WRONLY, close, getpid, open, pread, write  # noqa: A004
+from posix import O_RDONLY, close, getpid, open, pread  # noqa: A004
 from sys import byteorder
 
 from _hookline_c import address_of, call_by_name, map_now, populate, prctl, stored
@@ -34,22 +34,6 @@ _HARMLESS = {
     "x86_64": (9, 10, 11, 12, 13, 14, 15, 25, 28, 39, 60, 131, 186, 202, 231, 234),
     "aarch64": (93, 94, 98, 131, 132, 134, 135, 139, 172, 178, 214, 215, 216, 222, 226, 233),
 }
-
-
-class Witness:
-    """Writes which pages a run has written to: it is the last object that Python deletes, or nearly so."""
-
-    def __init__(self, path: bytes) -> None:
-        self._path = path
-        self._pid = getpid()
-
-    def __del__(self) -> None:
-        try:
-            if getpid() == self._pid:
-                report = b"\0".join([b"%x-%x" % pages for pages in _own_pages("self")])
-                write(open(self._path, O_WRONLY | O_NOFOLLOW), report)
-        except BaseException:
-            return
 
 
 class Pages:
@@ -89,13 +73,13 @@ def pages_of_the_end() -> "list[tuple[int, int]]":
             break
         time.sleep(_LOOK_S)
     try:
-        return _own_pages(str(pid)) if seen else []
+        return own_pages(str(pid)) if seen else []
     finally:
         os.kill(pid, _SIGKILL)
         os.waitpid(pid, 0)
 
 
-def _own_pages(pid: str) -> "list[tuple[int, int]]":
+def own_pages(pid: str) -> "list[tuple[int, int]]":
     """The ranges of pages that a process does not share with the one that it is a copy of."""
     pagemap = open(f"/proc/{pid}/pagemap", O_RDONLY)
     found = []

@@ -14,12 +14,12 @@ import sys
 _KNOWN = set(sys.modules)
 try:
     import _socket
-    import atexit
 
     from _hookline_c import Copier, Refused, copy_bytes, track_again
     from _hookline_keeper import Keeper
-    from _hookline_library import Library, entries, settle
-    from _hookline_pages import Pages, Witness
+    from _hookline_library import Library, settle
+    from _hookline_pages import Pages
+    from _hookline_reports import register
 except BaseException:  # without any of them the script would run now, and there is no event
     os._exit(1)
 for _name in set(sys.modules) - _KNOWN:
@@ -99,14 +99,6 @@ def _receive(channel: _socket.socket, most: int) -> "tuple[bytes, list[int]]":
     return data, fds
 
 
-def _site_files() -> "list[str]":
-    """The folders and files that `site` has read: with others this interpreter would have started in another way."""
-    folders = [entry for entry in sys.path if entry.endswith("-packages")]
-    return folders + [
-        os.path.join(folder, name) for folder in folders for name in entries(folder) if name.endswith(".pth")
-    ]
-
-
 def _renew() -> None:
     """Set what some modules keep about the process that imports them, where they have no way of their own."""
     if "threading" in sys.modules:
@@ -116,17 +108,11 @@ def _renew() -> None:
         logging._startTime = time.time_ns() if isinstance(logging._startTime, int) else time.time()  # type: ignore[attr-defined]
 
 
-def _report_modules(path: bytes, known: "set[str]", pid: int) -> None:
-    """Write which modules the script has imported, at its end."""
-    if os.getpid() != pid:
-        return
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return
-    # The first one is no name: it tells a report from a run that ended without one.
-    os.write(fd, os.fsencode("\0".join(["-", *[name for name in list(sys.modules) if name not in known]])))
-    os.close(fd)
+def _probe(control: _socket.socket) -> None:
+    """Tell hookline which program this is, and what `site` has read: with other files it would have to ask again."""
+    program = os.stat("/proc/self/exe")
+    identity = b"%d:%d" % (program.st_dev, program.st_ino)
+    control.send(b"\0".join([b"probed", identity, *Library("").files()]))
 
 
 def _park(control: _socket.socket, engine: int, script: str) -> None:
@@ -136,12 +122,11 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
     if sys.argv[:1] != [script]:
         raise Refused("Python was given other arguments")
     copier, environment, library, keeper = Copier(), _Environment(), Library(script), _keeper()
+    home = os.getcwd()
     known = set(sys.modules)
     pages: "Pages | None" = None
     settle()
-    files = [b"s" + os.fsencode(path) for path in _site_files()]
-    files += [b"l" + os.fsencode(path) for path in library.leading_folders()]
-    control.send(b"\0".join([b"parked", *files]))
+    control.send(b"\0".join([b"parked", *library.files()]))
     while True:
         data, fds = _receive(control, 1)
         if data == b"fork" and fds:
@@ -158,7 +143,11 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
             os._exit(0)
     os.setsid()
     control.close()
-    _wait_for_event(_socket.socket(fileno=fds[0]), environment, keeper, known, pages)
+    channel = _socket.socket(fileno=fds[0])
+    report = _wait_for_event(channel, environment, keeper, home, pages)
+    register(report[:1], report[1:], library, known)
+    channel.send(b"taken")
+    channel.close()
 
 
 def _range(text: bytes) -> "tuple[int, int]":
@@ -188,10 +177,10 @@ def _wait_for_event(
     channel: _socket.socket,
     environment: _Environment,
     keeper: "Keeper | None",
-    known: "set[str]",
+    home: str,
     pages: "Pages | None",
-) -> None:
-    """Return when there is an event, with its descriptors, directory and environment."""
+) -> bytes:
+    """Return when there is an event, with its descriptors, directory and environment; what to report is the result."""
     # The collector must find cycles through the script.
     for thing in (sys.modules["__main__"], sys.modules["__main__"].__dict__):
         track_again(thing)
@@ -208,19 +197,15 @@ def _wait_for_event(
     if len(fds) != _STDIO:
         os._exit(0)
     cwd, report, run, *changes = data.split(b"\0")
-    kind, report = report[:1], report[1:]
     os.chdir(cwd)
+    if os.getcwd() != home:  # a link leads somewhere else: Python has made paths absolute when it started
+        os._exit(0)
     for target, fd in enumerate(fds):
         os.dup2(fd, target)
         os.close(fd)
     environment.change(run, changes)
     _renew()
-    if kind == b"m":
-        atexit.register(_report_modules, report, known, os.getpid())
-    elif kind == b"p":
-        sys._hookline = Witness(report)  # type: ignore[attr-defined]
-    channel.send(b"taken")
-    channel.close()
+    return report
 
 
 def _stop_here(wish: str) -> None:
@@ -229,7 +214,7 @@ def _stop_here(wish: str) -> None:
     control = _socket.socket(fileno=int(number))
     try:
         if purpose == "probe":
-            control.send(b"probed")
+            _probe(control)
             os._exit(0)
         _park(control, int(engine), script)
     except Refused as error:

@@ -1,0 +1,204 @@
+"""What may change between the parking of an interpreter and its event: a run is then as a cold one would be."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.child.parked.conftest import PYTHONS, Garage
+from tests.child.parked.test_parking import COUNTS, count
+
+from hookline.child.batch import ChildJob
+from hookline.child.parked import interpreter
+from hookline.child.parked.recipe import recipe_of
+from hookline.child.spawn import Invocation
+
+WHICH = "import decimal\nprint(getattr(decimal, 'WORD', 'std'))\n"
+
+
+def outputs(garage: Garage, job: ChildJob, times: int) -> list[str]:
+    """What so many runs print, the last one of which has to be warm."""
+    outcomes = [garage.run(job)[0] for _ in range(times)]
+    assert outcomes[-1].way == "warm"
+    return [outcome.stdout.decode().strip() for outcome in outcomes]
+
+
+def point(link: Path, target: str) -> None:
+    """Have a symbolic link lead somewhere else."""
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+
+
+def test_the_directory_is_another_one(garage: Garage) -> None:
+    """Python makes the script's path absolute when it starts: a link to another release must not run the old one."""
+    for name in ("one", "two"):
+        garage.script("import os\nprint(__file__, os.getcwd())", f"{name}/hook.py")
+    current = garage.folder / "current"
+    point(current, "one")
+    job = garage.job(f"{garage.python} hook.py", cwd=current)
+    assert outputs(garage, job, 2) == [f"{garage.folder}/one/hook.py {garage.folder}/one"] * 2
+    point(current, "two")
+    assert outputs(garage, job, 4) == [f"{garage.folder}/two/hook.py {garage.folder}/two"] * 4
+
+
+def test_the_script_is_a_link_to_another_folder(garage: Garage) -> None:
+    """The folder that it leads to is the first one in which modules are looked for."""
+    garage.script(WHICH, "one/hook.py")
+    garage.script(WHICH, "two/hook.py")
+    garage.script("WORD = 'two'", "two/decimal.py")
+    point(garage.folder / "hook.py", "one/hook.py")
+    job = garage.job(f"{garage.python} hook.py")
+    assert outputs(garage, job, 3) == ["std"] * 3
+    point(garage.folder / "hook.py", "two/hook.py")
+    assert outputs(garage, job, 4) == ["two"] * 4
+
+
+def test_path_leads_to_another_python(garage: Garage) -> None:
+    """For `#!/usr/bin/env python3`: with another PATH, and with a program that appears in a folder of it."""
+    for folder in ("first", "second", "third"):
+        (garage.folder / folder).mkdir()
+    point(garage.folder / "second/python3", os.path.realpath(sys.executable))
+    point(garage.folder / "third/python3", os.path.realpath(sys.executable))
+    garage.script("#!/usr/bin/env python3\nimport sys\nprint(sys.executable)", mode=0o755)
+
+    def job(*folders: str) -> ChildJob:
+        return garage.job("./hook.py", {"PATH": ":".join([*(f"{garage.folder}/{each}" for each in folders), "/bin"])})
+
+    assert outputs(garage, job("second"), 2) == [f"{garage.folder}/second/python3"] * 2
+    assert outputs(garage, job("first", "third"), 3) == [f"{garage.folder}/third/python3"] * 3
+    point(garage.folder / "first/python3", os.path.realpath(sys.executable))
+    assert outputs(garage, job("first", "third"), 3) == [f"{garage.folder}/first/python3"] * 3
+
+
+def test_a_script_that_may_no_longer_be_executed(tmp_path: Path) -> None:
+    """The system refuses to start it, so it is not parked either."""
+    garage = Garage(tmp_path)
+    path = garage.script(f"#!{sys.executable}\n", mode=0o755)
+    invocation = Invocation(b"./hook.py", ("./hook.py",), ())
+    assert recipe_of(invocation, str(tmp_path)) is not None
+    path.chmod(0o644)
+    assert recipe_of(invocation, str(tmp_path)) is None
+
+
+def test_a_folder_that_the_script_searches_first(garage: Garage) -> None:
+    """What the script finds there was never loaded before; and a module that appears there later counts."""
+    garage.script("WORD = 'vendor'", "vendor/decimal.py")
+    garage.script(f"import sys\nsys.path.insert(0, 'vendor')\nimport colorsys\n{WHICH}print(colorsys.__file__)")
+    job = garage.job(f"{garage.python} hook.py")
+    found = outputs(garage, job, 4)
+    assert (len({*found}), found[0].startswith("vendor\n")) == (1, True)
+    later = garage.script("", "vendor/colorsys.py")
+    assert outputs(garage, job, 4) == [f"vendor\n{later}"] * 4
+
+
+def test_a_package_that_can_not_be_loaded_as_a_whole(garage: Garage) -> None:
+    """One of the modules that it takes is beside the script: then the script imports each part of it, as always."""
+    garage.script("fnmatch = fnmatchcase = None\n", "fnmatch.py")
+    garage.script("import unittest\nprint(unittest.case.__name__, unittest.loader.fnmatch)")
+    assert outputs(garage, garage.job(f"{garage.python} hook.py"), 4) == ["unittest.case None"] * 4
+
+
+def test_archives(garage: Garage) -> None:
+    """A script that is an archive, and one in PYTHONPATH: what they have hides the standard library, also later."""
+
+    def write(name: str, *, hides: bool) -> str:
+        with zipfile.ZipFile(garage.folder / name, "w") as archive:
+            archive.writestr("__main__.py", WHICH)
+            if hides:
+                archive.writestr("decimal.py", f"WORD = {name!r}")
+        return f"{garage.folder}/{name}"
+
+    write("app.zip", hides=True)
+    job = garage.job(f"{garage.python} app.zip")
+    assert outputs(garage, job, 4) == ["app.zip"] * 4
+    write("app.zip", hides=False)
+    assert outputs(garage, job, 4) == ["std"] * 4
+    write("app.zip", hides=True)
+    assert outputs(garage, job, 3) == ["app.zip"] * 3
+    garage.script(WHICH)
+    job = garage.job(f"{garage.python} hook.py", {"PYTHONPATH": write("lib.zip", hides=False)})
+    assert outputs(garage, job, 3) == ["std"] * 3
+    write("lib.zip", hides=True)
+    assert outputs(garage, job, 3) == ["lib.zip"] * 3
+
+
+def test_files_that_site_reads(garage: Garage) -> None:
+    """A module that a .pth file imports, and a user's folder of packages that did not exist."""
+    env = garage.folder / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", str(env)], check=True)
+    (packages,) = env.glob("lib/python*/site-packages")
+    module = garage.script("WORD = 'one'", "lib/finder.py")
+    (packages / "more.pth").write_text(f"{module.parent}\nimport finder\n")
+    garage.script("import finder, sys\nprint(finder.WORD, getattr(sys, 'user', None))")
+    job = garage.job("env/bin/python hook.py")
+    assert outputs(garage, job, 2) == ["one None"] * 2
+    module.write_text("WORD = 'other'")
+    assert outputs(garage, job, 3) == ["other None"] * 3
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    garage.script("import sys; sys.user = 1\n", f".local/lib/{version}/site-packages/user.pth")
+    assert outputs(garage, job, 3) == ["other 1"] * 3
+
+
+def test_another_sitecustomize_comes_first(garage: Garage) -> None:
+    """After the interpreter was tried: it would run the script when it is parked, so it is tried again."""
+    env = garage.folder / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(env)], check=True)
+    garage.script(COUNTS)
+    job = garage.job("env/bin/python hook.py")
+    assert garage.ways(job, 2) == ["cold", "warm"]
+    (packages,) = env.glob("lib/python*/site-packages")
+    garage.script("", "first/sitecustomize.py")
+    (packages / "first.pth").write_text(f"import sys; sys.path.insert(0, '{garage.folder}/first')\n")
+    assert garage.ways(job, 4) == ["cold"] * 4
+    assert count(garage) == 6
+
+
+def test_hookline_is_removed_or_replaced(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without our files, or with those of another version, Python would run the script when it is parked."""
+    site = garage.folder / "site"
+    shutil.copytree(interpreter.SITE, site)
+    monkeypatch.setattr(interpreter, "SITE", str(site))
+    monkeypatch.setattr(interpreter, "_INSTALLED", interpreter.installed())
+    garage.script(COUNTS)
+    assert garage.ways(garage.job(f"{garage.python} hook.py"), 2) == ["cold", "warm"]
+    shutil.rmtree(site)
+    assert garage.ways(garage.job(f"{garage.python} hook.py again"), 3) == ["cold"] * 3
+    assert count(garage) == 5
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler")
+def test_a_program_that_chooses_an_interpreter(garage: Garage) -> None:
+    """Such as the shims of some version managers: what it looks at is not known, so its scripts run cold."""
+    source = garage.script(f"""
+        #include <unistd.h>
+        int main(int count, char **words) {{ return execv("{os.path.realpath(sys.executable)}", words); }}
+    """, "python3.c")  # fmt: skip
+    subprocess.run(["cc", "-o", str(garage.folder / "python3"), str(source)], check=True)
+    garage.script(COUNTS)
+    assert garage.ways(garage.job("./python3 hook.py"), 3) == ["cold"] * 3
+    assert (count(garage), garage.parking.pids) == (3, ())
+
+
+# A script may do all of this before it ends, and hear nothing of what is reported then.
+DEAF = """
+import decimal, os, resource, signal, sys
+def never(*_): raise SystemError
+for name in ("open", "write", "close", "getpid", "fsencode"): setattr(os, name, never)
+sys.modules[1] = sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+sys.addaudithook(lambda name, arguments: never() if name == "open" else None)
+"""
+
+
+@pytest.mark.parametrize("python", [sys.executable, *(path for _, path in PYTHONS[-1:])])
+def test_the_report_of_a_run_is_not_noticed(tmp_path: Path, python: str) -> None:
+    """Whatever a script has done to the functions that the report takes."""
+    garage = Garage(tmp_path, python=python)
+    garage.script(DEAF)
+    outcomes = [garage.run(garage.job(f"{python} hook.py"))[0] for _ in range(7)]
+    garage.parking.close()
+    assert {(o.exit_code, o.signal, o.stdout, o.stderr) for o in outcomes} == {(0, None, b"", b"")}
+    assert outcomes[-1].way == "warm"
