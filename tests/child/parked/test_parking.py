@@ -542,14 +542,16 @@ def test_no_descriptors_for_an_event(garage: Garage) -> None:
 @pytest.mark.usefixtures("stays_stopped")
 def test_a_spare_that_comes_too_late(parked: Garage) -> None:
     """It is waited for: nobody else would reap it."""
-    (place,) = parked.parking._lot._places.values()
+    lot = parked.parking._lot
+    (place,) = lot._places.values()
     assert place.interpreter is not None
     os.kill(place.interpreter.pid, signal.SIGSTOP)
-    spare = place.interpreter.fork()
-    assert not spare.discard(0.01)
+    lot.discard(place.interpreter.fork())
+    parked.settle()
+    assert len(lot._late) == 1
     os.kill(place.interpreter.pid, signal.SIGCONT)
-    until(lambda: spare.discard(0.1))
-    wait_for(lambda: len(parked.children()) == len(parked.parking.pids))
+    assert parked.ways(parked.job(f"{parked.python} hook.py"), 1) == ["warm"]
+    wait_for(lambda: not lot._late and len(parked.children()) == len(parked.parking.pids))
 
 
 def test_a_keeper_without_a_descriptor() -> None:
@@ -563,6 +565,22 @@ def test_a_keeper_without_a_descriptor() -> None:
         theirs.send(b"kept %d" % pid)
         spare.close()
     wait_for(lambda: pid not in children())
+
+
+@pytest.mark.req("WARM-007")
+def test_a_spare_must_be_a_child_that_lives() -> None:
+    """Its number is used for signals: another process may have it by now."""
+    dead = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
+    for pid in (os.getppid(), dead):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            theirs.send(b"%d" % pid)
+            spare = Spare(ours)
+            with pytest.raises(OSError):  # noqa: PT011 - of several kinds
+                spare.look()
+            assert spare.pid == 0
+    wait_for(lambda: dead not in children())
 
 
 @pytest.mark.req("WARM-014")
