@@ -207,10 +207,13 @@ class Config:
 
     def get_hook_errors(self) -> tuple[Problem, ...]:
         """What is wrong with single hooks, so that they do not run; none while the settings enable no hooks."""
+        return tuple(problem for problem in self.get_hook_problems() if problem.is_error)
+
+    def get_hook_problems(self) -> tuple[Problem, ...]:
+        """The same, and what else has no effect: options with a wrong value, keys that do nothing on their hook."""
         if not self._enabled:
             return ()
-        found = self.get_settings().problems
-        return tuple(problem for problem in found if problem.is_error and problem not in self._problems)
+        return tuple(problem for problem in self.get_settings().problems if problem not in self._problems)
 
     def get_misplaced(self) -> tuple[Problem, ...]:
         """Keys that look like ours and are not, in settings that were named or given in code; `check` finds all."""

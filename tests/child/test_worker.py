@@ -40,6 +40,8 @@ def answer(fields: str, *words: str) -> str:
 
 ANSWER = answer('"output":{"decision":"allow"}')
 GOOD = f"{BEGIN}; {loop(ANSWER)}"
+# A whole answer, but for its line break.
+UNENDED = """printf '{"id":"%s","exit":2}' "$id\""""
 ALLOWED = b'{"decision":"allow"}'
 # It answers the first event at once, and the others when the file `go` is there.
 _UNTIL_GO = "if [ -e first ]; then while ! [ -e go ]; do sleep 0.02; done; fi; touch first"
@@ -276,6 +278,48 @@ def test_two_answers_are_never_taken_for_another_event(run_worker: RunWorker) ->
     run_worker(f"{BEGIN}; {loop(f'{ANSWER}; {ANSWER}')}", use)
 
 
+def test_an_event_can_not_be_answered_before_it_was_sent(run_worker: RunWorker) -> None:
+    """Nobody knows its id: the number in it is not all of it."""
+    early = """printf '{"id":"%s-%s","output":{}}\\n' "${id%-*}" "$((${id##*-} + 1))\""""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == ALLOWED
+        assert (await shop.ask()).stdout != b"{}"
+        assert "answered an event that it was not asked about" in shop.texts
+
+    run_worker(f"{BEGIN}; {loop(f'{ANSWER}; {early}')}", use)
+
+
+def test_a_last_answer_counts_without_its_line_break(run_worker: RunWorker) -> None:
+    """A deny must not be lost for it."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).exit_code == 2
+
+    run_worker(f"{BEGIN}; {loop(UNENDED + '; exit 0')}", use)
+
+
+@pytest.mark.parametrize(
+    ("first", "body"),
+    [("""printf '{"ready": true}'""", ANSWER), (BEGIN, UNENDED)],
+    ids=["ready", "answer"],
+)
+def test_a_line_without_its_end_is_shown(run_worker: RunWorker, tmp_path: Path, first: str, body: str) -> None:
+    """A forgotten line break is a usual mistake."""
+
+    async def use(shop: Shop, timeout_ms: float) -> None:
+        stuck = shop.begin(timeout_ms=timeout_ms)
+        await until(lambda: stuck.done() or bool(shop.worker._process and shop.worker._process.unfinished))
+        if not stuck.done():
+            (tmp_path / "seen").touch()
+            assert "without a line break behind it" in str((await stuck or ChildOutcome()).error)
+
+    def attempt(timeout_ms: float) -> None:
+        run_worker(f"{first}; {loop(body)}", partial(use, timeout_ms=timeout_ms))
+
+    with_enough_time(300, tmp_path / "seen", attempt)
+
+
 @pytest.mark.req("WARM-025")
 def test_what_it_writes_to_stderr_is_noted(run_worker: RunWorker) -> None:
     """And it is no part of the answer, where it could be taken for a reason."""
@@ -398,7 +442,7 @@ def test_a_timeout_ends_the_group_and_all_that_it_was_asked(run_worker: RunWorke
             return  # it was not even asked in time
         assert outcome is not None
         assert outcome.timed_out
-        assert outcome.error is None
+        assert str(outcome.error).endswith("its worker has answered nothing yet; each line has to be flushed")
         other = await waiting
         assert other is not None
         assert other.stdout == ALLOWED

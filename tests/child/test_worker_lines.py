@@ -7,7 +7,12 @@ from hookline.child.worker_lines import WrongLineError, read_answer, read_ready,
 
 @pytest.mark.parametrize(
     ("line", "at_once"),
-    [(b'{"ready":true}', 1), (b'{"ready":true,"concurrency":8}', 8), (b'{"concurrency":1000,"ready":true,"x":1}', 64)],
+    [
+        (b'{"ready":true}', 1),
+        (b'\xef\xbb\xbf{"ready":true}\r', 1),
+        (b'{"ready":true,"concurrency":8}', 8),
+        (b'{"concurrency":1000,"ready":true,"x":1}', 64),
+    ],
 )
 def test_the_first_line_says_how_many_events_it_takes(line: bytes, at_once: int) -> None:
     """One if it says nothing of it, and never more than we send."""

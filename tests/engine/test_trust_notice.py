@@ -57,7 +57,7 @@ def test_a_hook_that_comes_later_is_another_line(
     fire()
     capsys.readouterr()
     write(project, "new")
-    monkeypatch.setattr("hookline.settings.source.SettingsSource.has_changed", lambda _: True)
+    monkeypatch.setattr("hookline.settings.source._LOOK_AGAIN_S", 0.0)  # all of this may take less than it
     fire()
     assert "BeforeTool hook new is not run: untrusted: " in capsys.readouterr().err
 

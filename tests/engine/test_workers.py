@@ -27,7 +27,7 @@ import os, sys, time
 from hookline.hook import Deny, main
 open("started", "a").write(f"{os.getpid()}\\n")
 def guard(event):
-    if event.fields.get("tool_name") == "crash": os._exit(7)
+    if event.fields.get("tool_name") == "crash": os.write(2, b"because\\n"); os._exit(7)
     if event.fields.get("tool_name") == "slow": time.sleep(0.5)
     return Deny(f"VERSION {event.hook_event_name} {os.environ.get('COLOR')} {os.environ.get('HOOKLINE_WORKER')}")
 main(guard)
@@ -168,7 +168,9 @@ def test_a_crash_is_a_failed_hook_and_the_next_event_gets_a_new_process(project_
         assert str(session.before_tool("x", {}).reason).startswith("one")
         assert len(shop.started) == 2
     records = [record.to_dict() for record in shop.sink.records]
-    assert any(each["kind"] == "worker" and "exited with code 7" in each["message"] for each in records)
+    (message,) = [each["message"] for each in records if each["kind"] == "worker"]
+    assert "exited with code 7" in message
+    assert message.endswith(" (because)")
 
 
 @pytest.mark.req("WARM-022")

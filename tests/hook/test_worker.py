@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 SCRIPT = """
-import sys, subprocess, time
+import os, sys, subprocess, time
 from hookline.hook import BeforeTool, Deny, Note, main
 seen = 0
 async def slow(): return Note("awaited")
@@ -26,6 +26,8 @@ def guard(event: BeforeTool):
         case "await": return slow()
         case "child": return Note(subprocess.run(["cat"], stdout=subprocess.PIPE, text=True).stdout or "nothing")
         case "count": return Note(seen)
+        case "odd": return {("no", "key"): 1}
+        case "gone": os._exit(0)
 main(guard)
 """
 
@@ -48,7 +50,7 @@ def work(script: Path, *inputs: object) -> list[dict[str, Any]]:
     done = subprocess.run(
         [sys.executable, script],
         input="\n".join([*lines, ""]),
-        env={**os.environ, "HOOKLINE_WORKER": "1"},
+        env={**os.environ, "HOOKLINE_WORKER": "1", "PYTHONUNBUFFERED": ""},
         capture_output=True,
         text=True,
         check=True,
@@ -66,7 +68,17 @@ def cold(script: Path, given: object) -> tuple[int, Any, str]:
 
 def test_the_same_answers_as_a_process_for_each_event(script: Path) -> None:
     """Answers, refusals, exceptions, exit codes, and what is on stderr (but for what the interpreter itself is in)."""
-    inputs = [event("deny"), event("raise"), event("exit"), event("words"), event("none"), {}, 5, event("await")]
+    inputs = [
+        event("deny"),
+        event("raise"),
+        event("exit"),
+        event("words"),
+        event("none"),
+        {},
+        5,
+        event("await"),
+        event("odd"),
+    ]
     ready, *answers = work(script, *inputs)
     assert ready == {"ready": True}
     assert [answer["id"] for answer in answers] == [f"i{index}" for index in range(len(inputs))]
@@ -80,3 +92,8 @@ def test_it_keeps_what_it_has_loaded_and_its_own_descriptors(script: Path) -> No
     """Neither a child nor the handler can take the next event, which is why it sees an empty stdin."""
     _, *answers = work(script, event("child"), event("count"))
     assert [answer["output"]["systemMessage"] for answer in answers] == ["nothing", "2"]
+
+
+def test_what_is_printed_is_not_kept_back(script: Path) -> None:
+    """It is on stderr before the answer, however the process ends later."""
+    work(script, event("deny"), event("gone"))

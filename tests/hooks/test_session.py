@@ -105,6 +105,27 @@ def test_from_config_reports_what_will_not_run(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(
+    ("options", "own", "said"),
+    [
+        ({"warm": "no"}, {}, "hooksConfig.warm is ignored"),
+        ({"lifecycle": "aply"}, {}, "hooksConfig.lifecycle is ignored"),
+        ({}, {"timeout": "1 s"}, "hooks[0].timeout is ignored"),
+    ],
+)
+def test_a_wrong_value_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: dict[str, Any], own: dict[str, Any], said: str
+) -> None:
+    """What is used in its place may not be what the person expects; the hooks run all the same."""
+    group = {"hooks": [{"type": "command", "command": "true", **own}]}
+    settings = {"enableHooks": True, "hooksConfig": options, "hooks": {"BeforeTool": [group]}}
+    Hooks(tmp_path, settings=settings)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    Hooks(tmp_path, settings=settings, quiet=True)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
     ("key", "advice"),
     [
         ("hook", "did you mean hooks?"),

@@ -81,7 +81,12 @@ class Process:
         """Start the process and watch it. Raises if it can't be started; later faults become its error."""
         job, owner = self.job, self._owner
         self._started_at = self._started_at or time.monotonic()
-        child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
+        try:
+            child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
+        except BaseException:
+            if self._claim is not None:
+                self._claim.release()
+            raise
         try:
             self._mark = next(strays.MARKS)
             woken = 0 if self._claim is None else self._wake(self._claim, child_ends)

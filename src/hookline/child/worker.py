@@ -17,7 +17,7 @@ from itertools import count
 import msgspec
 
 from hookline.child.job import ChildJob, ChildOutcome
-from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line
+from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line, shown
 from hookline.child.worker_process import WorkerProcess
 from hookline.contract.endings import show_ms
 from hookline.contract.hooks import WorkerOptions
@@ -98,7 +98,8 @@ class Worker:
         self._sent: dict[str, WorkerEvent] = {}
         self._answered: deque[str] = deque(maxlen=_REMEMBERED)
         self._count = 0
-        self._ids = map((os.urandom(4).hex() + "-%d").__mod__, count(1))
+        # Nobody can answer an event before it was sent.
+        self._ids = map("%s-%d".__mod__, zip(iter(lambda: os.urandom(4).hex(), ""), count(1), strict=False))
         self._crashes: deque[float] = deque(maxlen=MOST_CRASHES)
         self._last_crash = ""
         self._restart: asyncio.TimerHandle | None = None
@@ -361,13 +362,25 @@ class Worker:
             # The first of them is the one that the process was started for.
             is_starting = self._waiting[0] is event and self._process is not None and not self._is_ready
             self._waiting.remove(event)
-            event.end(ChildOutcome(timed_out=True, error=_not_ready(event) if is_starting else _waited_too_long(event)))
+            error = _not_ready(event, self._unfinished()) if is_starting else _waited_too_long(event)
+            event.end(ChildOutcome(timed_out=True, error=error))
             if is_starting:
                 self._fail("did not say that it is ready in time", is_counted_event=False)
             return
-        event.end(ChildOutcome(timed_out=True))
+        event.end(ChildOutcome(timed_out=True, error=self._why_no_answer(event)))
         self._sent = {event_id: other for event_id, other in self._sent.items() if other is not event}
         self._fail("did not answer in time")
+
+    def _why_no_answer(self, event: WorkerEvent) -> str | None:
+        """What to look for, where the worker has never answered or has begun to; None if it is just late."""
+        late = f"timed out after {show_ms(event.timeout_ms)}"
+        if unfinished := self._unfinished():
+            return f"{late}{unfinished}"
+        return None if self._count else f"{late}: its worker has answered nothing yet; each line has to be flushed"
+
+    def _unfinished(self) -> str:
+        text = b"" if self._process is None else self._process.unfinished
+        return f"; its worker wrote {shown(text)} without a line break behind it" if text else ""
 
     def _fail(self, why: str, *, is_counted_event: bool = True) -> None:
         """Ends the process, and fails what it was asked; an event that was not sent yet gets the next process."""
@@ -397,8 +410,9 @@ class Worker:
             self._note("", stderr)
 
 
-def _not_ready(event: WorkerEvent) -> str:
-    return f'timed out after {show_ms(event.timeout_ms)}: the first line of its worker is to be {{"ready": true}}'
+def _not_ready(event: WorkerEvent, unfinished: str) -> str:
+    first = 'the first line of its worker is to be {"ready": true}, and has to be flushed'
+    return f"timed out after {show_ms(event.timeout_ms)}: {first}{unfinished}"
 
 
 def _waited_too_long(event: WorkerEvent) -> str:

@@ -1,5 +1,6 @@
 """The lines between us and a worker: one of JSON for each event, and one for each answer."""
 
+from codecs import BOM_UTF8
 from typing import Any
 
 import msgspec
@@ -33,7 +34,7 @@ def request_line(event_id: str, event: str, given: bytes) -> bytes:
 
 def read_ready(line: bytes) -> int:
     """How many events a new worker takes at the same time, from its first line; raise a WrongLineError for another."""
-    said = _parsed(line)
+    said = _parsed(line.removeprefix(BOM_UTF8))  # which some runtimes write first
     at_once = said.get("concurrency", 1)
     if said.get("ready") is not True:
         raise WrongLineError(f'began with {shown(line)}; its first line is to be {{"ready": true}}')

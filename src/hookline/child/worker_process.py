@@ -122,6 +122,11 @@ class WorkerProcess:
         """Has the loop call a function."""
         self._loop.call_soon_threadsafe(callback)
 
+    @property
+    def unfinished(self) -> bytes:
+        """What it has written to stdout since its last line break."""
+        return bytes(self._line)
+
     def take_stderr(self) -> bytes:
         """What it has written to stderr since this was asked before; the end of it, if that is much."""
         # What it wrote before its answer is in the pipe by now.
@@ -276,6 +281,8 @@ class WorkerProcess:
         for _ in _LAST_READS:
             if not self.is_over and "stdout" in self._fds and (self._early or self._has_more()):
                 self._read_stdout()
+        if self._line.endswith(b"}"):  # an answer that is whole but for its line break
+            self._take(b"\n")
         self._read_stderr()
         if self.is_over:
             return

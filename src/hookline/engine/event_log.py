@@ -10,7 +10,7 @@ import msgspec
 
 from hookline.contract.answers import said
 from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
-from hookline.contract.endings import show_ending
+from hookline.contract.endings import show_ending, telling_line
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import current_session
@@ -135,7 +135,8 @@ class EventLog:
         """Logs what became of a hook's worker, or what it wrote to stderr; called in another thread."""
         shown = stderr.decode("utf-8", "replace")
         level = LogLevel.WARN if text else LogLevel.DEBUG
-        message = f"{hook.label}: {text or 'its worker wrote to stderr'}"
+        line = telling_line(shown)
+        message = f"{hook.label}: {text or 'its worker wrote to stderr'}{f' ({line})' if line else ''}"
         self._log.write(WorkerRecord(level=level, message=message, stderr=shown or None, **hook_place(hook)))
 
     def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:

@@ -30,25 +30,39 @@ def work(call: "Callable[[Any], dict[str, Any] | None]", exit_code: "Callable[[E
     _send(answers, '{"ready": true}')
     for line in events:
         request = decode(line.decode("utf-8", "surrogatepass"))
-        _send(answers, encode({"id": request["id"], **_answer(call, exit_code, request["input"])}))
+        output, code, stderr = _answer(call, exit_code, request["input"], encode)
+        _send(answers, f'{{"id": "{request["id"]}", "output": {output}, "exit": {code}, "stderr": {encode(stderr)}}}')
     sys.exit(0)
 
 
 def _answer(
-    call: "Callable[[Any], dict[str, Any] | None]", exit_code: "Callable[[Exception], int | None]", given: object
-) -> "dict[str, Any]":
+    call: "Callable[[Any], dict[str, Any] | None]",
+    exit_code: "Callable[[Exception], int | None]",
+    given: object,
+    encode: "Callable[[object], str]",
+) -> "tuple[str, int, str]":
+    """The output as JSON, the exit code, and what was written to stderr."""
     usual, heard = sys.stderr, _Stderr()
     sys.stderr = heard  # as much of a text file as scripts use
-    output, code = None, 0
+    output, code = "null", 0
     try:
-        output = call(given)
+        output = encode(call(given))
     except SystemExit as ended:
         code = _code_of(ended.code, heard)
     except Exception as error:  # noqa: BLE001 - whatever it is, Python would end a script with it
         code = _failed(error, exit_code(error), heard)
     finally:
         sys.stderr = usual
-    return {"output": output, "exit": code, "stderr": "".join(heard.texts)}
+    _flush_stdout()
+    return output, code, "".join(heard.texts)
+
+
+def _flush_stdout() -> None:
+    """Has what was printed in the log now: a script that ends would flush it."""
+    try:  # noqa: SIM105 - contextlib takes long to load
+        sys.stdout.flush()
+    except (AttributeError, OSError, ValueError):
+        pass  # it was closed, or replaced
 
 
 def _code_of(given: object, heard: "_Stderr") -> int:

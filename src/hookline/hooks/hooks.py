@@ -113,12 +113,12 @@ class Hooks:
             self._report_problems()
 
     def _report_problems(self) -> None:
-        """Says on stderr what is configured and will not run; `Config` has reported files that can't be read."""
+        """Says on stderr what is configured and has no effect; `Config` has reported files that can't be read."""
         config = self.config
         if not os.path.isdir(config.get_working_dir()):  # noqa: PTH112 - as `Config` has it
             tell(f"the project's directory {config.get_working_dir()} does not exist, so nothing is read from it")
         found = [problem for problem in config.get_problems() if not problem.is_error]
-        for problem in (*found, *config.get_hook_errors(), *config.get_misplaced()):
+        for problem in (*found, *config.get_hook_problems(), *config.get_misplaced()):
             tell(str(problem))
 
     @property

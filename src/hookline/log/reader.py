@@ -200,7 +200,7 @@ class LogReader:
         """The numbers of the hooks and events that the wanted records are about."""
         from hookline.log.statistics import Statistics  # noqa: PLC0415 - not needed by `hookline log`
 
-        statistics = Statistics(unreadable=-self.unreadable)
+        statistics, unreadable_before = Statistics(), self.unreadable
         for stretch in self._stretches():
             if self._may_have(stretch, query):
                 if stretch.summary is not None and stretch.summary.can_count(query):
@@ -209,7 +209,7 @@ class LogReader:
                 else:
                     for entry in self._wanted(stretch, query):
                         statistics.add(entry)
-        statistics.unreadable += self.unreadable
+        statistics.unreadable = self.unreadable - unreadable_before
         return statistics
 
     def follow(self, query: LogQuery, *, wait: Callable[[], None] = lambda: time.sleep(_POLL_S)) -> Iterator[LogEntry]:

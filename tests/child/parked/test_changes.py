@@ -16,6 +16,8 @@ from hookline.child.parked import interpreter
 from hookline.child.parked.recipe import recipe_of
 from hookline.child.spawn import Invocation
 
+pytestmark = pytest.mark.req("WARM-003")
+
 WHICH = "import decimal\nprint(getattr(decimal, 'WORD', 'std'))\n"
 
 
@@ -30,6 +32,15 @@ def point(link: Path, target: str) -> None:
     """Have a symbolic link lead somewhere else."""
     link.unlink(missing_ok=True)
     link.symlink_to(target)
+
+
+def test_other_arguments_and_directories(garage: Garage) -> None:
+    """Each has an interpreter of its own."""
+    path = garage.script("import os, sys\nprint(sys.argv[1:], os.getcwd())")
+    (garage.folder / "other").mkdir()
+    for words, folder in (("one", garage.folder), ("one two", garage.folder), ("one", garage.folder / "other")):
+        job = garage.job(f"{garage.python} {path} {words}", cwd=folder)
+        assert outputs(garage, job, 2) == [f"{words.split()} {folder}"] * 2
 
 
 def test_the_directory_is_another_one(garage: Garage) -> None:
@@ -71,6 +82,10 @@ def test_path_leads_to_another_python(garage: Garage) -> None:
     assert outputs(garage, job("first", "third"), 3) == [f"{garage.folder}/third/python3"] * 3
     point(garage.folder / "first/python3", os.path.realpath(sys.executable))
     assert outputs(garage, job("first", "third"), 3) == [f"{garage.folder}/first/python3"] * 3
+    garage.script("#!/usr/bin/env python3\nimport sys\nprint('%d.%d' % sys.version_info[:2])", mode=0o755)
+    for version, python in PYTHONS[-2:]:  # the program is another one, and its path is the same
+        point(garage.folder / "first/python3", python)
+        assert outputs(garage, job("first", "third"), 3) == [version] * 3
 
 
 def test_a_script_that_may_no_longer_be_executed(tmp_path: Path) -> None:

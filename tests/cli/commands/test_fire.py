@@ -496,6 +496,15 @@ def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest
     assert "plain works" not in shown
 
 
+def test_times_recommend_nothing_that_fails_too(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """A program with a fault works in no way."""
+    hook = {"type": "command", "name": "broken", "command": "exit 1", "worker": True}
+    fire("--settings", settings(hooks={"BeforeTool": [{"hooks": [hook]}]}), "--times", "1")
+    shown = capsys.readouterr().out
+    assert "1, 1 failed" in shown
+    assert "works as a worker" not in shown
+
+
 def test_the_titles_of_times_stand_above_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
     """Also where every name is shorter than the title."""
     row = {"hook": "g", "way": "cold", "median": 1.0, "p90": 2.0, "longest": 3.0, "runs": 4, "failed": 0}

@@ -83,6 +83,7 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
     assert (off["state"], off["disabledBy"], off["runs"]) == ("disabled", str(stocked.user_file), 0)
 
 
+@pytest.mark.req("WARM-009")
 def test_without_a_terminal_it_is_one_wide_table(stocked: "Workbench") -> None:
     """What is piped is neither cut nor coloured."""
     stocked.fire(event="AfterTool")

@@ -50,7 +50,7 @@ _GUARD = """\
             "type": "command",
             "name": "{name}",
             "description": "Keeps the agent away from files with secrets.",
-            // The program. It reads the event as JSON on stdin; exit code 2 blocks, and stderr says why.
+{program}
             "command": {command},{worker}
             // Milliseconds.
             "timeout": 10000,
@@ -62,8 +62,12 @@ _GUARD = """\
     ],
   }},
 """
-_AS_WORKER = """
-            // The program is started once, and gets one line for each event.
+_AS_COMMAND = """\
+            // The program. It reads the event as JSON on stdin; exit code 2 blocks, and stderr says why."""
+_AS_WORKER = """\
+            // The program. It writes {"ready": true}, and then one line of JSON for each line that it reads."""
+_STAYS = """
+            // It is started once, and gets one line for each event: docs/workers.md.
             "worker": true,"""
 
 _USE = """\
@@ -125,8 +129,13 @@ _EDITOR = f"""\
 
 def guard_settings(command: str, *, is_worker: bool = False) -> str:
     """A commented settings file with one hook of this command."""
-    worker = _AS_WORKER if is_worker else ""
-    return _SETTINGS.format(hooks=_GUARD.format(name=HOOK_NAME, command=json.dumps(command), worker=worker))
+    guard = _GUARD.format(
+        name=HOOK_NAME,
+        program=_AS_WORKER if is_worker else _AS_COMMAND,
+        command=json.dumps(command),
+        worker=_STAYS if is_worker else "",
+    )
+    return _SETTINGS.format(hooks=guard)
 
 
 def pack_settings(packs: Sequence[str]) -> str:

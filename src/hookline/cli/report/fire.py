@@ -107,7 +107,7 @@ def times_lines(times: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         spans = "  ".join(f"{row[name]:>9.3f}" for name in ("median", "p90", "longest"))
         failed = style.warn(f", {row['failed']} failed") if row["failed"] else ""
         yield f"  {label}  {row['way']:<8}  {spans}  {row['runs']}{failed}"
-    workers = {row["hook"] for row in times if row["way"] == RunWay.WORKER}
+    workers = {row["hook"] for row in times if row["way"] == RunWay.WORKER and row["failed"] < row["runs"]}
     for row in times:
         if row["hook"] in workers and row["way"] == RunWay.COLD and row["failed"] == row["runs"]:
             label = cut(one_line(row["hook"]), _LABEL_WIDTH)

@@ -83,7 +83,7 @@ class Library:
         # A module that warns must do so when the script imports it.
         _warnings.filters.insert(0, ("error", None, Warning, None, 0))
         _warnings._filters_mutated()  # type: ignore[attr-defined]
-        for name in names:
+        for name in _in_order(names):
             try:
                 if name not in sys.modules and self._has(name):
                     __import__(name)
@@ -116,6 +116,15 @@ class Library:
 
     def _is_in_it(self, path: str) -> bool:
         return path.startswith(self._root) and "-packages" not in path
+
+
+def _in_order(names: "list[str]") -> "list[str]":
+    """The order in which to import modules; they are given as sys.modules has them, each behind those that it imports.
+
+    So outer ones come first and import the others in their own order: `_asyncio` does not work if `asyncio` is not
+    there before it. A package comes before its parts.
+    """
+    return sorted(reversed(names), key=lambda name: (name.startswith("_"), name.count(".")))  # noqa: C414 - keeps order
 
 
 def _search_path() -> "list[str]":
