@@ -257,7 +257,7 @@ class Process:
             self.start()
         except Exception as error:  # noqa: BLE001 - the others must not wait for this one
             self._has_exited = True
-            self._error = f"could not be started: {error}"
+            self._error = why_not_started(error, self.job)
             self._is_shortage = getattr(error, "errno", None) in SHORTAGES
             self._finish()
 
@@ -312,3 +312,13 @@ def _is_zombie(pid: int) -> bool:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
         return True
+
+
+def why_not_started(error: Exception, job: ChildJob) -> str:
+    """The message for a person."""
+    reason = str(error)
+    if isinstance(error, OSError) and error.errno:
+        reason = os.strerror(error.errno)
+        if error.filename == job.cwd:
+            reason = f"its working directory {job.cwd} can't be used: {reason}"
+    return f"could not be started: {reason}"

@@ -55,6 +55,19 @@ def test_the_directory_is_another_one(garage: Garage) -> None:
     assert outputs(garage, job, 4) == [f"{garage.folder}/two/hook.py {garage.folder}/two"] * 4
 
 
+def test_the_directory_is_gone(garage: Garage) -> None:
+    """The message is that of a cold start."""
+    folder = garage.folder / "folder"
+    folder.mkdir()
+    job = garage.job(f"{garage.python} {garage.script('')}", cwd=folder)
+    assert garage.ways(job, 2) == ["cold", "warm"]
+    folder.rmdir()
+    outcomes = [garage.run(job)[0] for _ in range(2)]
+    assert {(o.way.value, o.error) for o in outcomes} == {
+        ("cold", f"could not be started: its working directory {folder} can't be used: No such file or directory")
+    }
+
+
 def test_the_script_is_a_link_to_another_folder(garage: Garage) -> None:
     """The folder that it leads to is the first one in which modules are looked for."""
     garage.script(WHICH, "one/hook.py")

@@ -11,6 +11,7 @@ from functools import partial
 
 from hookline.child.command import invocation_of
 from hookline.child.job import ChildJob
+from hookline.child.limit import RESERVES
 from hookline.child.parked.attendant import Attendant
 from hookline.child.parked.claim import Claim
 from hookline.child.parked.interpreter import Interpreter, NotParkedError, Probes
@@ -105,8 +106,7 @@ class _Lot:
             if place.interpreter is not None:
                 return self._claim(place, invocation)
             if place.runs >= _RUNS_BEFORE and not place.is_parking:
-                place.is_parking = True
-                self.attendant.do(partial(self._park, place, invocation))
+                place.is_parking = self.attendant.do(partial(self._park, place, invocation))
             return None
 
     def _place_of(self, invocation: Invocation, cwd: str) -> Place:
@@ -314,6 +314,14 @@ class _Lot:
             self.attendant.close()
         self._free()
 
+    def give_up(self) -> None:
+        """End all of them, and park nothing for a while: a hook can't be started without what they use."""
+        with self._lock:
+            for place in self._places.values():
+                if place.interpreter is not None:
+                    self._drop(place)
+                    place.runs = _RUNS_AFTER_SHORTAGE
+
     def forget(self) -> None:
         """After a fork the processes belong to the parent; only the copies of our sockets are closed here."""
         for place in self._places.values():
@@ -333,4 +341,10 @@ def _after_fork() -> None:
         lot.forget()
 
 
+def _give_up() -> None:
+    for lot in list(_LOTS):
+        lot.give_up()
+
+
 os.register_at_fork(after_in_child=_after_fork)
+RESERVES.append(_give_up)
