@@ -82,7 +82,7 @@ class Library:
         sys.meta_path.insert(0, guard)
         # A module that warns must do so when the script imports it.
         _warnings.filters.insert(0, ("error", None, Warning, None, 0))
-        _warnings._filters_mutated()  # type: ignore[attr-defined]
+        _filters_changed()
         for name in _in_order(names):
             try:
                 if name not in sys.modules and self._has(name):
@@ -91,7 +91,7 @@ class Library:
                 # The script will meet it, too, if it imports this; and then it needs all parts of the package anew.
                 _remove_orphans(set(sys.modules) - known)
         del _warnings.filters[0]
-        _warnings._filters_mutated()  # type: ignore[attr-defined]
+        _filters_changed()
         sys.meta_path.remove(guard)
         settle()
         return {name.partition(".")[0] for name in set(sys.modules) - known}
@@ -116,6 +116,15 @@ class Library:
 
     def _is_in_it(self, path: str) -> bool:
         return path.startswith(self._root) and "-packages" not in path
+
+
+def _filters_changed() -> None:
+    if hasattr(_warnings, "_filters_mutated_lock_held"):  # Python 3.14 and later
+        _warnings._acquire_lock()  # type: ignore[attr-defined]
+        _warnings._filters_mutated_lock_held()
+        _warnings._release_lock()  # type: ignore[attr-defined]
+    else:
+        _warnings._filters_mutated()  # type: ignore[attr-defined]
 
 
 def _in_order(names: "list[str]") -> "list[str]":
