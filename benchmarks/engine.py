@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -124,7 +125,8 @@ async def _burst(action: Callable[[], Any], times: int) -> float:
 async def steady(project: str) -> tuple[float, float]:
     """1,000 events a second through one engine, with a function as the hook and the log on.
 
-    Returns the milliseconds that 99 of 100 events take at most, and how many records the log lacks.
+    Returns the milliseconds that 99 of 100 events take at most (endless if that rate was not held), and how many
+    records the log lacks.
     """
     log = Path(project, "steady.jsonl")
     config = Config(working_dir=project, session_id="bench", settings={"hooksConfig": {"log": {"path": str(log)}}})
@@ -141,10 +143,13 @@ async def steady(project: str) -> tuple[float, float]:
         begin = time.perf_counter_ns()
         await handler.fire(HookEventName.BEFORE_TOOL, TOOL)
         spans.append((time.perf_counter_ns() - begin) / 1e6)
+    is_held = time.perf_counter() - began < count / 1000 * 1.02
     system.dispose()
-    written = sum(file.read_bytes().count(b"\n") for file in log.parent.glob("steady.jsonl*"))
-    # Three for each event: its start, the run of its hook, and what it came to.
-    return quantiles(spans, n=100)[98], float(3 * count - written)
+    lines = [line for file in log.parent.glob("steady.jsonl*") for line in file.read_bytes().splitlines()]
+    records = map(json.loads, lines)
+    # Three for each event: its start, the run of its hook, and what it came to. One that is there twice counts once.
+    written = {(record["kind"], record["fire"]) for record in records if "fire" in record}
+    return quantiles(spans, n=100)[98] if is_held else inf, float(3 * count - len(written))
 
 
 async def without_match(project: str) -> float:

@@ -42,6 +42,7 @@ EVENTS = {
     what: Scenario(f"whole event, 1 MB of {what}", 1, MIB, workers=(FLOOR, OURS), wishes=wish)
     for what, wish in (("text", "text"), ("source code", "code"))
 }
+LOST = "steady_lost"
 # For one hook and for 32.
 NODE_GOALS = (0.58, 0.50)
 SCENARIOS = (*RACES, STALL, RESIDENT, *WITH_SH, *EVENTS.values())
@@ -118,8 +119,8 @@ def measure_engine(hook: Path, rounds: int) -> list[dict[str, float]]:
 
 
 def medians(runs: list[dict[str, float]]) -> dict[str, float]:
-    """The median of each figure."""
-    return {name: median(run[name] for run in runs) for name in runs[0]}
+    """The median of each figure; of lost records the most, because one lost record is one too many."""
+    return {name: (max if name == LOST else median)(run[name] for run in runs) for name in runs[0]}
 
 
 def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Figure]:
@@ -148,7 +149,7 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     in_thread = "the same with a plain function in a thread, above `run_in_executor`"
     yield Figure(in_thread, engine["function_thread_us"], 30, "µs")
     yield Figure("1,000 events a second, async function, log on: p99", engine["steady_p99_ms"], 1, "ms")
-    yield Figure("records of them that the log lacks", engine["steady_lost"], 0, "records")
+    yield Figure("records of them that the log lacks", engine[LOST], 0, "records")
     for name, goal in staying.GOALS.items():
         yield Figure(f"whole event with {name}, log on, against the C floor", engine.get(name), goal)
     yield Figure(f"{staying.MEMORY}, which imports json", engine[staying.MEMORY], staying.MEMORY_GOAL_MB, "MB")

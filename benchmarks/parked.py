@@ -148,7 +148,7 @@ async def _measure(folder: Path, rounds: int) -> dict[str, float]:
             warm, cold = (Engine(folder, commands, warm=is_warm) for is_warm in (True, False))
             engines.callback(warm.close)
             engines.callback(cold.close)
-            ratios = await _race({"warm": warm.fire, "cold": cold.fire}, max(3, rounds // 10), count)
+            ratios = await _race({"warm": warm.fire, "cold": cold.fire}, max(3, rounds // 6), count)
             await _require_answers(warm, cold)
             figures[f"cold ÷ warm, {count} at once"] = 1 / ratios["cold"]
     race.stop()

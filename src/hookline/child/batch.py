@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -10,9 +9,9 @@ from functools import lru_cache
 from operator import attrgetter
 
 from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, Claim, LateInput
-from hookline.child.limit import SCOPE
+from hookline.child.limit import RESERVES, SCOPE
 from hookline.child.pipes import SharedInput
-from hookline.child.process import Process
+from hookline.child.process import Process, why_not_started
 from hookline.child.spawn import SHORTAGES
 
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "LateInput", "run_children"]
@@ -167,9 +166,11 @@ class _Batch:
                 self.slots.release(slot)
                 if pauses == _PAUSES_ALONE or getattr(error, "errno", None) not in SHORTAGES:
                     is_shortage = getattr(error, "errno", None) in SHORTAGES
-                    self.outcomes[index] = ChildOutcome(error=_why_not_started(error, job), is_shortage=is_shortage)
+                    self.outcomes[index] = ChildOutcome(error=why_not_started(error, job), is_shortage=is_shortage)
                     return None
             _settle(job)
+            for give_up in RESERVES:
+                give_up()
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While other hooks run, the shortage may end with them.
             pauses = 0 if self.slots.running else pauses + 1
@@ -213,12 +214,3 @@ def _most_at_once(wanted: int) -> int:
     if soft != resource.RLIM_INFINITY:
         wanted = min(wanted, (soft - _DESCRIPTORS_FOR_OTHERS) // _DESCRIPTORS_PER_PROCESS)
     return max(1, wanted)
-
-
-def _why_not_started(error: Exception, job: ChildJob) -> str:
-    reason = str(error)
-    if isinstance(error, OSError) and error.errno:
-        reason = os.strerror(error.errno)
-        if error.filename == job.cwd:
-            reason = f"its working directory {job.cwd} can't be used: {reason}"
-    return f"could not be started: {reason}"

@@ -40,6 +40,9 @@ class Claim(Protocol):
     def finish(self) -> None:
         """Called when the run is over."""
 
+    def release(self) -> None:
+        """Give it up before it has got the event."""
+
 
 class Claims(Protocol):
     """Where processes wait for events."""

@@ -3,7 +3,11 @@
 import asyncio
 import os
 import threading
+from collections.abc import Callable
 from contextvars import ContextVar
+
+RESERVES: list[Callable[[], None]] = []
+"""Called when the system is short of processes or descriptors: what waits for later events is ended."""
 
 
 class Limit:

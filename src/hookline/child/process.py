@@ -81,7 +81,12 @@ class Process:
         """Start the process and watch it. Raises if it can't be started; later faults become its error."""
         job, owner = self.job, self._owner
         self._started_at = self._started_at or time.monotonic()
-        child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
+        try:
+            child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
+        except BaseException:
+            if self._claim is not None:
+                self._claim.release()
+            raise
         try:
             self._mark = next(strays.MARKS)
             woken = 0 if self._claim is None else self._wake(self._claim, child_ends)
@@ -252,7 +257,7 @@ class Process:
             self.start()
         except Exception as error:  # noqa: BLE001 - the others must not wait for this one
             self._has_exited = True
-            self._error = f"could not be started: {error}"
+            self._error = why_not_started(error, self.job)
             self._is_shortage = getattr(error, "errno", None) in SHORTAGES
             self._finish()
 
@@ -307,3 +312,13 @@ def _is_zombie(pid: int) -> bool:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
         return True
+
+
+def why_not_started(error: Exception, job: ChildJob) -> str:
+    """The message for a person."""
+    reason = str(error)
+    if isinstance(error, OSError) and error.errno:
+        reason = os.strerror(error.errno)
+        if error.filename == job.cwd:
+            reason = f"its working directory {job.cwd} can't be used: {reason}"
+    return f"could not be started: {reason}"

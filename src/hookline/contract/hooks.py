@@ -1,12 +1,12 @@
 """How a hook is configured. Loaded only with the engine: what is needed without it is in `vocabulary`."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
+from hookline.contract.patterns import lazy_pattern
 from hookline.contract.vocabulary import (
     DEFAULT_TIMEOUT_MS,
     DEFAULT_WORKER_MEMORY_BYTES,
@@ -57,7 +57,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # A variable in a header, as `Bearer $TOKEN` has one; its name is in one of the two groups.
-HEADER_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+HEADER_VARIABLE = lazy_pattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 
 
 class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):

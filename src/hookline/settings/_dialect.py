@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.contract.events import EVENT_DESCRIPTIONS, TOOL_EVENTS, HookEventName, suggest_event
 from hookline.contract.hooks import HttpTarget
+from hookline.contract.patterns import lazy_pattern
 from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS, OWN_DIALECT, HookType
 from hookline.dialects.known import DIALECTS, dialect_of, dialects_with
 from hookline.settings._fields import LayerProblems, Path
@@ -27,7 +28,7 @@ _IDLE_KEYS = {
     "http": ("limits", "network"),
     "remote": ("url", "headers", "allowedEnvVars", "limits", "network"),
 }
-_USER_INFO = re.compile(r"https?://[^/?#]*@")
+_USER_INFO = lazy_pattern(r"https?://[^/?#]*@")
 _NOT_RUNNABLE = {
     HookType.PROMPT: "asks a model",
     HookType.AGENT: "starts an agent",

@@ -16,6 +16,8 @@ from hookline.child.parked import interpreter
 from hookline.child.parked.recipe import recipe_of
 from hookline.child.spawn import Invocation
 
+pytestmark = pytest.mark.req("WARM-003")
+
 WHICH = "import decimal\nprint(getattr(decimal, 'WORD', 'std'))\n"
 
 
@@ -32,6 +34,15 @@ def point(link: Path, target: str) -> None:
     link.symlink_to(target)
 
 
+def test_other_arguments_and_directories(garage: Garage) -> None:
+    """Each has an interpreter of its own."""
+    path = garage.script("import os, sys\nprint(sys.argv[1:], os.getcwd())")
+    (garage.folder / "other").mkdir()
+    for words, folder in (("one", garage.folder), ("one two", garage.folder), ("one", garage.folder / "other")):
+        job = garage.job(f"{garage.python} {path} {words}", cwd=folder)
+        assert outputs(garage, job, 2) == [f"{words.split()} {folder}"] * 2
+
+
 def test_the_directory_is_another_one(garage: Garage) -> None:
     """Python makes the script's path absolute when it starts: a link to another release must not run the old one."""
     for name in ("one", "two"):
@@ -42,6 +53,19 @@ def test_the_directory_is_another_one(garage: Garage) -> None:
     assert outputs(garage, job, 2) == [f"{garage.folder}/one/hook.py {garage.folder}/one"] * 2
     point(current, "two")
     assert outputs(garage, job, 4) == [f"{garage.folder}/two/hook.py {garage.folder}/two"] * 4
+
+
+def test_the_directory_is_gone(garage: Garage) -> None:
+    """The message is that of a cold start."""
+    folder = garage.folder / "folder"
+    folder.mkdir()
+    job = garage.job(f"{garage.python} {garage.script('')}", cwd=folder)
+    assert garage.ways(job, 2) == ["cold", "warm"]
+    folder.rmdir()
+    outcomes = [garage.run(job)[0] for _ in range(2)]
+    assert {(o.way.value, o.error) for o in outcomes} == {
+        ("cold", f"could not be started: its working directory {folder} can't be used: No such file or directory")
+    }
 
 
 def test_the_script_is_a_link_to_another_folder(garage: Garage) -> None:
@@ -71,6 +95,10 @@ def test_path_leads_to_another_python(garage: Garage) -> None:
     assert outputs(garage, job("first", "third"), 3) == [f"{garage.folder}/third/python3"] * 3
     point(garage.folder / "first/python3", os.path.realpath(sys.executable))
     assert outputs(garage, job("first", "third"), 3) == [f"{garage.folder}/first/python3"] * 3
+    garage.script("#!/usr/bin/env python3\nimport sys\nprint('%d.%d' % sys.version_info[:2])", mode=0o755)
+    for version, python in PYTHONS[-2:]:  # the program is another one, and its path is the same
+        point(garage.folder / "first/python3", python)
+        assert outputs(garage, job("first", "third"), 3) == [version] * 3
 
 
 def test_a_script_that_may_no_longer_be_executed(tmp_path: Path) -> None:

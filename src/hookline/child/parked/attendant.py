@@ -42,15 +42,22 @@ class Attendant:
         self._idle = threading.Condition(lock)
 
     def do(self, work: _Work) -> bool:
-        """Have it done later; False after `close`."""
+        """Have it done later; False after `close`, and if the system refuses us a thread."""
         with self._lock:
-            if self._is_closed:
+            if self._is_closed or not self._has_thread():
                 return False
             self._pending += 1
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="hookline-parking", daemon=True)
-                self._thread.start()
         self._work.put(work)
+        return True
+
+    def _has_thread(self) -> bool:
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="hookline-parking", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                return False
+            self._thread = thread
         return True
 
     def wait_until_idle(self, timeout_s: float) -> None:

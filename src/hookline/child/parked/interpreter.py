@@ -4,7 +4,8 @@ One socket leads to it. It is sent `fork`, with a socket for the copy that it ma
 `pages` with ranges of memory; it answers `parked` with files and folders that matter, `loaded` with names, or `refused`
 with a reason. The other socket leads to the copy, a spare. That sends its process id, gets one event (directory,
 report, mark, changes of the environment, three descriptors), and sends `taken` right before the script runs. `soon` may
-announce the event; the spare answers `kept` with a pidfd of its keeper (see site/_hookline_keeper.py), or `alone`. When
+announce the event; the spare answers `kept` with the process id and a pidfd of its keeper (see
+site/_hookline_keeper.py), or `alone`. When
 a socket is closed, the process at its other end exits.
 """
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from hookline.child.command import invocation_of
 from hookline.child.job import ChildJob
+from hookline.child.limit import RESERVES
 from hookline.child.parked.attendant import Attendant
 from hookline.child.parked.claim import Claim
 from hookline.child.parked.interpreter import Interpreter, NotParkedError, Probes
@@ -80,6 +81,8 @@ class _Lot:
         self._probes = Probes()
         # Those whose runs are over, and whose memory is to be freed.
         self._over: deque[Spare] = deque()
+        # Those that are to end, and have not answered yet.
+        self._late: list[Spare] = []
         self._is_closed = False
 
     # -- at an event, on the thread of its loop
@@ -103,8 +106,7 @@ class _Lot:
             if place.interpreter is not None:
                 return self._claim(place, invocation)
             if place.runs >= _RUNS_BEFORE and not place.is_parking:
-                place.is_parking = True
-                self.attendant.do(partial(self._park, place, invocation))
+                place.is_parking = self.attendant.do(partial(self._park, place, invocation))
             return None
 
     def _place_of(self, invocation: Invocation, cwd: str) -> Place:
@@ -138,7 +140,7 @@ class _Lot:
                 with contextlib.suppress(OSError):
                     spare.look()
                     return Claim(self, place, spare, message)
-                spare.discard()
+                self.discard(spare)
             return Claim(self, place, interpreter.fork(), message)
         except OSError:  # it has died, or there are no descriptors
             self._drop(place)
@@ -164,15 +166,18 @@ class _Lot:
         """How many seconds later the first of them has not been used for long."""
         with self._lock:
             used = [place.last_used for place in self._places.values() if place.interpreter is not None]
-        return max(0.0, min(used) + self._idle_s - time.monotonic()) if used else 1.0
+        if self._late or not used:
+            return 1.0
+        return max(0.0, min(used) + self._idle_s - time.monotonic())
 
     def end_idle(self) -> bool:
         """End interpreters that were not used for long; return whether any is left."""
+        self._discard_late()
         parked = [place for place in self._places.values() if place.interpreter is not None]
         for place in parked:
             if time.monotonic() - place.last_used >= self._idle_s:
                 self._drop(place)
-        return any(place.interpreter is not None for place in parked)
+        return bool(self._late) or any(place.interpreter is not None for place in parked)
 
     def _park(self, place: Place, invocation: Invocation) -> None:
         try:
@@ -201,6 +206,7 @@ class _Lot:
 
     def _refill(self, place: Place, kind: str = "", found: Sequence[bytes] = ()) -> None:
         self._free()
+        self._discard_late()
         with self._lock:
             interpreter = place.interpreter
             if interpreter is None:
@@ -232,7 +238,7 @@ class _Lot:
         with self._lock:
             old, place.spares = place.spares, []
         for spare in old:
-            spare.discard()
+            self._discard(spare)
 
     def _make_room(self, place: Place) -> bool:
         with self._lock:
@@ -259,10 +265,17 @@ class _Lot:
 
     def discard(self, spare: Spare) -> None:
         """End a spare; if it has yet to answer something, that has to be waited for."""
-        if spare.is_quick or self._is_closed:
-            spare.discard()
-        else:
-            self.attendant.do(spare.discard)
+        if spare.is_quick or self._is_closed or not self.attendant.do(partial(self._discard, spare)):
+            self._discard(spare)
+
+    def _discard(self, spare: Spare) -> None:
+        if not spare.discard():
+            self._late.append(spare)
+
+    def _discard_late(self) -> None:
+        """Have another look at those that did not answer; the machine may be busy."""
+        late, self._late = self._late, []
+        self._late += [spare for spare in late if not spare.discard(0)]
 
     def _forget_oldest(self) -> None:
         while len(self._places) > _MOST_PLACES + self._most:
@@ -301,12 +314,20 @@ class _Lot:
             self.attendant.close()
         self._free()
 
+    def give_up(self) -> None:
+        """End all of them, and park nothing for a while: a hook can't be started without what they use."""
+        with self._lock:
+            for place in self._places.values():
+                if place.interpreter is not None:
+                    self._drop(place)
+                    place.runs = _RUNS_AFTER_SHORTAGE
+
     def forget(self) -> None:
         """After a fork the processes belong to the parent; only the copies of our sockets are closed here."""
         for place in self._places.values():
             if place.interpreter is not None:
                 place.interpreter.close()
-            self._over.extend(place.spares)
+            self._over.extend([*place.spares, *self._late])
         for spare in self._over:
             spare.forget()
         self.reset()
@@ -320,4 +341,10 @@ def _after_fork() -> None:
         lot.forget()
 
 
+def _give_up() -> None:
+    for lot in list(_LOTS):
+        lot.give_up()
+
+
 os.register_at_fork(after_in_child=_after_fork)
+RESERVES.append(_give_up)

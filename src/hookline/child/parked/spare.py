@@ -85,18 +85,27 @@ class Spare:
         self._receive()
         self._channel.close()
 
-    def discard(self) -> None:
-        """Let it exit without an event."""
-        with contextlib.suppress(OSError):
-            if not self.pid:
-                select.select([self._channel], [], [], _EXITING_S)
-                self.look()
-            if self._is_announced and not self._has_answered:
-                select.select([self._channel], [], [], _EXITING_S)
+    def discard(self, patience_s: float = _EXITING_S) -> bool:
+        """Let it exit without an event; False if it does not answer yet, and then call this again later.
+
+        Nobody else will reap it or its keeper, and we don't know their numbers before.
+        """
+        try:
+            self._channel.shutdown(socket.SHUT_WR)
+            if not self.pid and not (self._has_message(patience_s) and self.look()):
+                return False
+            self._receive()
+            if not self.is_quick:
+                if not self._has_message(patience_s):
+                    return False
+                self._receive()
+        except OSError:  # it is gone
+            pass
         self.close()
         if self.pid:
             leave(self.pid)
         self.free()
+        return True
 
     def free(self) -> None:
         """End its keeper, which frees the memory of both; that takes a millisecond."""
@@ -113,6 +122,12 @@ class Spare:
         if self._keeper >= 0:
             os.close(self._keeper)
 
+    def _has_message(self, patience_s: float) -> bool:
+        # Not `select`, which knows no descriptors above 1023.
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        return bool(poll.poll(patience_s * 1000))
+
     def _receive(self) -> None:
         """Take in what it has sent since it was ready."""
         with contextlib.suppress(OSError):  # there is no more, for now or forever
@@ -120,9 +135,13 @@ class Spare:
                 message, fds, _, _ = socket.recv_fds(self._channel, 64, 1, socket.MSG_CMSG_CLOEXEC)
                 if not message:
                     return
-                self._has_answered = self._has_answered or message in {b"kept", b"alone"}
-                self._has_taken = self._has_taken or message == b"taken"
-                self._keeper = fds[0] if fds else self._keeper
+                word, _, keeper = message.partition(b" ")
+                self._has_answered = self._has_answered or word in {b"kept", b"alone"}
+                self._has_taken = self._has_taken or word == b"taken"
+                if fds:
+                    self._keeper = fds[0]
+                elif keeper:  # there are no descriptors left
+                    leave(int(keeper))
 
 
 def wake_stopped(pid: int) -> None:

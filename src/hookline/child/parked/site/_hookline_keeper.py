@@ -37,11 +37,11 @@ class Keeper:
         self._clone = function("clone", *[Number] * 5)
         self._arguments = address_of("nanosleep"), stack, flags, duration, self._pidfd.address
 
-    def start(self) -> int:
-        """Return a pidfd of a new one, or -1 if there can't be one."""
+    def start(self) -> "tuple[int, int]":
+        """Return the process id of a new one and a pidfd; the first is -1 if there can't be one."""
         before = _signal.pthread_sigmask(_signal.SIG_BLOCK, self._signals)
         try:
             pid = self._clone(*self._arguments)
         finally:
             _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
-        return self._pidfd.value if pid > 0 else -1
+        return pid, self._pidfd.value

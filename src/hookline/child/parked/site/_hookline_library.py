@@ -82,8 +82,8 @@ class Library:
         sys.meta_path.insert(0, guard)
         # A module that warns must do so when the script imports it.
         _warnings.filters.insert(0, ("error", None, Warning, None, 0))
-        _warnings._filters_mutated()  # type: ignore[attr-defined]
-        for name in names:
+        _filters_changed()
+        for name in _in_order(names):
             try:
                 if name not in sys.modules and self._has(name):
                     __import__(name)
@@ -91,7 +91,7 @@ class Library:
                 # The script will meet it, too, if it imports this; and then it needs all parts of the package anew.
                 _remove_orphans(set(sys.modules) - known)
         del _warnings.filters[0]
-        _warnings._filters_mutated()  # type: ignore[attr-defined]
+        _filters_changed()
         sys.meta_path.remove(guard)
         settle()
         return {name.partition(".")[0] for name in set(sys.modules) - known}
@@ -116,6 +116,24 @@ class Library:
 
     def _is_in_it(self, path: str) -> bool:
         return path.startswith(self._root) and "-packages" not in path
+
+
+def _filters_changed() -> None:
+    if hasattr(_warnings, "_filters_mutated_lock_held"):  # Python 3.14 and later
+        _warnings._acquire_lock()  # type: ignore[attr-defined]
+        _warnings._filters_mutated_lock_held()
+        _warnings._release_lock()  # type: ignore[attr-defined]
+    else:
+        _warnings._filters_mutated()  # type: ignore[attr-defined]
+
+
+def _in_order(names: "list[str]") -> "list[str]":
+    """The order in which to import modules; they are given as sys.modules has them, each behind those that it imports.
+
+    So outer ones come first and import the others in their own order: `_asyncio` does not work if `asyncio` is not
+    there before it. A package comes before its parts.
+    """
+    return sorted(reversed(names), key=lambda name: (name.startswith("_"), name.count(".")))  # noqa: C414 - keeps order
 
 
 def _search_path() -> "list[str]":

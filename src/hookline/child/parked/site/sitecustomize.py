@@ -164,12 +164,12 @@ def _keeper() -> "Keeper | None":
 
 def _start_keeper(keeper: "Keeper | None", channel: _socket.socket) -> None:
     """Start it before the descriptors of the event come: it would keep them open."""
-    pidfd = -1 if keeper is None else keeper.start()
-    if pidfd < 0:
+    pid, pidfd = (-1, -1) if keeper is None else keeper.start()
+    if pid < 0:
         channel.send(b"alone")
     else:
         rights = pidfd.to_bytes(4, sys.byteorder)
-        channel.sendmsg([b"kept"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+        channel.sendmsg([b"kept %d" % pid], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
         os.close(pidfd)
 
 

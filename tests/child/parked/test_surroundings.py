@@ -1,0 +1,57 @@
+"""What an interpreter takes over when it starts: each of it makes a difference."""
+
+import os
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hookline.child.parked.recipe import Recipe
+from hookline.child.parked.surroundings import facts_of, own_state
+from hookline.child.spawn import Invocation
+
+RECIPE = Recipe((sys.executable,), sys.executable, "hook.py", "", False)
+
+
+@pytest.mark.req("WARM-003")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LD_PRELOAD", "LD_LIBRARY_PATH", "TZ", "TZDIR", "HOME", "LOCPATH"),
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYENV_VERSION", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX"),
+        "OPENSSL_CONF",
+    ],
+)
+def test_variables_that_are_read_at_the_start(name: str) -> None:
+    """With another value, or with none, a run would start in another way."""
+    found = [
+        facts_of(RECIPE, Invocation(b"python", ("python",), env), "/")
+        for env in ((), (f"{name}=1".encode(),), (f"{name}=2".encode(),))
+    ]
+    assert None not in found
+    assert len({*found}) == 3
+
+
+@pytest.mark.parametrize("name", ["PATH", "USER", "TMPDIR", "XDG_CONFIG_HOME", "HOMEPAGE"])
+def test_other_variables(name: str) -> None:
+    """They are passed on, so they need no other interpreter."""
+    found = [facts_of(RECIPE, Invocation(b"python", ("python",), env), "/") for env in ((), (f"{name}=1".encode(),))]
+    assert found[0] == found[1]
+
+
+@pytest.mark.req("WARM-003")
+def test_what_a_thread_hands_on() -> None:
+    """Its blocked signals and its priority; the system keeps them for each thread."""
+
+    def in_a_thread() -> tuple[bool, bool]:
+        before = own_state()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+        blocked = own_state()
+        os.setpriority(os.PRIO_PROCESS, 0, priority + 1)
+        return before != blocked, blocked != own_state()
+
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    with ThreadPoolExecutor(1) as pool:
+        # There is no lower priority than 19.
+        assert pool.submit(in_a_thread).result() == (True, priority < 19)
