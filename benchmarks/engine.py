@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -29,6 +30,8 @@ HOOK = sys.argv[1]
 ROUNDS = int(sys.argv[2])
 INPUT: dict[str, Any] = {"path": "/tmp/x.txt", "content": "hello " * 150}
 TOOL = {"tool_name": "write_file", "tool_input": INPUT}
+# What has to end before its directory is removed, or its log would make it anew.
+ENDINGS = ExitStack()
 
 
 def settings(*hooks: dict[str, Any]) -> dict[str, Any]:
@@ -45,6 +48,7 @@ async def handler_of(project: str, config: dict[str, Any]) -> Any:
     """The event handler of an initialised system."""
     system = Config(working_dir=project, session_id="bench", settings=config).get_hook_system()
     assert system is not None
+    ENDINGS.callback(system.dispose)
     await system.initialize()
     return system.get_event_handler()
 
@@ -173,6 +177,7 @@ async def neutral(project: str) -> float:
     """
     hooks = Hooks(project, settings={**settings(), "hooksConfig": {"log": {"enabled": False}}})
     hooks.on("BeforeTool", matcher="^write_file$")(_nothing)
+    ENDINGS.callback(hooks.close)
     session = hooks.session("bench")
     system = hooks.config.get_hook_system()
     assert system is not None
@@ -248,6 +253,7 @@ async def logging(project: str) -> float:
     system = config.get_hook_system()
     assert system is not None
     await system.initialize()
+    ENDINGS.callback(system.dispose)
     code = Path(json.__file__).with_name("decoder.py").read_text()
     code = (code * (2**20 // len(code) + 1))[: 2**20]
     await system.get_event_handler().fire_before_tool_event("write_file", {"path": "x.py", "content": code})
@@ -294,7 +300,7 @@ def _best(action: Callable[[], Any], times: int) -> float:
 
 async def main() -> None:
     """Prints every figure."""
-    with tempfile.TemporaryDirectory() as project:
+    with tempfile.TemporaryDirectory() as project, ENDINGS:
         os.environ["HOOKLINE_STATE_DIR"] = project
         event_us = await event_above_runner(project)
         first, again = await planning(project)
