@@ -1,8 +1,11 @@
 """The lines between us and a worker."""
 
+import json
+
 import pytest
 
 from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line
+from hookline.contract.wire import stringify_json
 
 
 @pytest.mark.parametrize(
@@ -87,3 +90,11 @@ def test_an_answer_that_is_nested_too_deeply_loses_no_deny() -> None:
 def test_a_request_is_one_line() -> None:
     """Whatever is around the JSON that a command would get."""
     assert request_line("a-1", "BeforeTool", b' {"x":1}\n') == b'{"id":"a-1","event":"BeforeTool","input":{"x":1}}\n'
+
+
+def test_a_request_is_one_line_in_every_language() -> None:
+    """Whatever its texts have in them: an agent must not be able to break a guard by what it asks for."""
+    text = "a\x85b\u2028c\u2029d\u2027\x0b\x1c"
+    line = request_line("a-1", "BeforeTool", stringify_json({"text": text})).decode()
+    assert len(line.splitlines()) == 1
+    assert json.loads(line)["input"] == {"text": text}

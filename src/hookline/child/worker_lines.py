@@ -11,6 +11,8 @@ from hookline.contract.wire import parse_json, stringify_json
 MOST_AT_ONCE = 64
 _LARGEST_EXIT_CODE = 255
 _SHOWN = 120
+# Some languages end a line at these, too, and they may be in any text: NEL, and the separators of lines and paragraphs.
+_OTHER_ENDS = ((b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
 class WrongLineError(Exception):
@@ -29,6 +31,9 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 def request_line(event_id: str, event: str, given: bytes) -> bytes:
     """The line that asks a worker about an event; `given` is the JSON that a command would read from stdin."""
+    for end, escaped in _OTHER_ENDS:
+        if end in given:
+            given = given.replace(end, escaped)
     return b'{"id":"%b","event":"%b","input":%b}\n' % (event_id.encode(), event.encode(), given.strip())
 
 

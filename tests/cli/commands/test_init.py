@@ -305,3 +305,20 @@ def test_the_workers_are_in_the_documentation(language: str, capsys: pytest.Capt
     report = init(capsys, "--user", "--worker", "--language", language)
     page = (Path(__file__).parents[3] / "docs" / "workers.md").read_text()
     assert Path(report["written"][1]).read_text() in page
+
+
+@pytest.mark.parametrize("name", ["sh", pytest.param("node short", marks=NODE.marks)])
+def test_the_short_workers_of_the_documentation_run(name: str, project: Path) -> None:
+    """As they stand there."""
+    page = (Path(__file__).parents[3] / "docs" / "workers.md").read_text()
+    program = page.partition(f"<!-- worker: {name} -->\n```")[2].partition("\n")[2].partition("```\n")[0]
+    assert len(program.splitlines()) <= 20
+    (project / "guard").write_text(program)
+    (project / "guard").chmod(0o755)
+    hook = {"type": "command", "command": "./guard", "worker": True, "onError": "block"}
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+    with Hooks(project, settings=settings) as hooks:
+        session = hooks.session().sync
+        results = [session.before_tool("run", {"command": text}) for text in ("ls \u2028", "deploy production", "ls")]
+    assert [result.blocked for result in results] == [False, True, False]
+    assert results[1].reason == "Production is off limits; ask the user to do this by hand."
