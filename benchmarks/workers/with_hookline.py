@@ -42,15 +42,15 @@ def content(kind: str, size: int) -> str:
     return piece * pieces
 
 
-async def make_handler(folder: str) -> Any:
-    """Where events are fired: one hook for every tool, and the log on."""
+async def make_system(folder: str) -> Any:
+    """A system with one hook for every tool, and the log on."""
     group = {"hooks": [{"type": "command", "command": HOOK}]}
     log = {"path": f"{folder}/hooks.jsonl"}
     settings = {"enableHooks": True, "hooks": {"BeforeTool": [group]}, "hooksConfig": {"log": log}}
     system = Config(working_dir=folder, session_id="bench", settings=settings).get_hook_system()
     assert system is not None
     await system.initialize()
-    return system.get_event_handler()
+    return system
 
 
 class Ticker:
@@ -76,7 +76,8 @@ class Ticker:
 async def main(folder: str) -> None:
     """Answers one line per round."""
     env = dict(os.environ)
-    handler = await make_handler(folder)
+    system = await make_system(folder)
+    handler = system.get_event_handler()
     for line in sys.stdin:
         count, size, shell, *wishes = line.split()
         job = ChildJob(command=HOOK, stdin=payload(int(size)), cwd="/", env=env, timeout_ms=60_000)
@@ -96,6 +97,7 @@ async def main(folder: str) -> None:
         if any(outcome.exit_code != 0 for outcome in outcomes):
             raise RuntimeError(f"the hook failed: {outcomes}")
         print(took, ticker.stop() if ticker else 0, flush=True)
+    system.dispose()  # or its log would make the directory anew after it is removed
 
 
 ballast = bytearray(os.urandom(1 << 20) * (BALLAST_BYTES >> 20))
