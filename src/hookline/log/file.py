@@ -3,7 +3,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -64,48 +64,50 @@ class FileSink:
     def __init__(
         self, path: Path, *, max_bytes: int = MAX_BYTES, backups: int = BACKUPS, redactor: Redactor | None = None
     ) -> None:
-        self._appender_options = (path, max_bytes, backups)
-        self._encoder = Encoder(_FIELD_LIMIT, redactor or Redactor(SECRET_NAMES, os.environ))
-        # By process: a forked child does not have the thread, and must not write what waits in its parent.
-        self._writers: dict[int, _Writer] = {}
+        encoder = Encoder(_FIELD_LIMIT, redactor or Redactor(SECRET_NAMES, os.environ))
+        self._writers = _Writers(lambda: _Writer(path, Appender(path, max_bytes, backups), encoder))
 
     def write(self, entry: Loggable) -> None:
         """Pass the entry to the writer's thread; after `close()` it is dropped."""
-        self._writer().put(entry)
+        self._writers[_own.pid].put(entry)
 
     def write_start(self, start: Start) -> None:
         """Make sure that a start outlives this program before this returns; after `close()` it is dropped."""
-        self._writer().put_start(start)
+        self._writers[_own.pid].put_start(start)
 
     def store_start(self, start: Start) -> None:
         """The same without waking the thread up: its record is written with the next entry, or by `write_stored`."""
-        self._writer().put_start(start, wakes=False)
+        self._writers[_own.pid].put_start(start, wakes=False)
 
     def write_stored(self) -> None:
         """Have the starts written that were stored."""
-        self._writer().put(_NOTHING)
+        self._writers[_own.pid].put(_NOTHING)
 
     def write_now(self, records: Iterable[LogRecord]) -> bool:
         """Write records to the file before this returns, ahead of those that wait; False if that is impossible."""
-        return self._writer().append(records)
+        return self._writers[_own.pid].append(records)
 
     def close(self) -> None:
         """Wait, a few seconds at most, until everything is in the file."""
-        writer = self._writer()
+        writer = self._writers[_own.pid]
         writer.stop()
         writer.join(_CLOSE_WAIT_S)
-
-    def _writer(self) -> "_Writer":
-        writer = self._writers.get(_own.pid)
-        if writer is None:
-            path, *limits = self._appender_options
-            writer = self._writers.setdefault(_own.pid, _Writer(path, Appender(path, *limits), self._encoder))
-        return writer
 
     def __del__(self) -> None:
         # This may run during garbage collection, where of all queues only SimpleQueue is safe.
         for writer in self._writers.values():
             writer.stop()
+
+
+class _Writers(dict[int, "_Writer"]):
+    """By process: a forked child does not have the thread, and must not write what waits in its parent."""
+
+    def __init__(self, make: Callable[[], "_Writer"]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, pid: int) -> "_Writer":
+        return self.setdefault(pid, self._make())
 
 
 class _Writer:
