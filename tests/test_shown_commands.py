@@ -160,9 +160,10 @@ def test_every_command_that_is_shown_runs(
     for command in commands():
         monkeypatch.setattr(sys, "stdin", io.StringIO(""))
         monkeypatch.chdir(here)
-        if command.startswith("init "):
-            Path("new/.git").mkdir(parents=True, exist_ok=True)
-            monkeypatch.chdir("new")
+        if command.startswith("init "):  # a project for each of them, because nothing is overwritten
+            new = Path("new", command)
+            (new / ".git").mkdir(parents=True)
+            monkeypatch.chdir(new)
         try:
             code = main(words_of(command, site))
         except SystemExit as error:
