@@ -5,8 +5,7 @@ One socket leads to it. It is sent `fork`, with a socket for the copy that it ma
 with a reason. The other socket leads to the copy, a spare. That sends its process id, gets one event (directory,
 report, mark, changes of the environment, three descriptors), and sends `taken` right before the script runs. `soon` may
 announce the event; the spare answers `kept` with the process id and a pidfd of its keeper (see
-site/_hookline_keeper.py), or `alone`. When
-a socket is closed, the process at its other end exits.
+site/_hookline_keeper.py), or `alone`. When a socket is closed, the process at its other end exits.
 """
 
 import os
@@ -26,7 +25,12 @@ SITE = str(Path(__file__).with_name("site"))
 VARIABLE = "HOOKLINE_PARK"
 
 _MODULES = (
-    *("sitecustomize", "_hookline_c", "_hookline_keeper", "_hookline_library", "_hookline_pages", "_hookline_reports"),
+    "sitecustomize",
+    "_hookline_c",
+    "_hookline_keeper",
+    "_hookline_library",
+    "_hookline_pages",
+    "_hookline_reports",
 )
 _PATIENCE_S = 20.0
 _MOST_PROBES = 64
