@@ -1,8 +1,11 @@
 import os
 import shutil
+import time
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from msgspec.structs import replace
@@ -30,6 +33,11 @@ def script_fixture(project: Path) -> Path:
     script.parent.mkdir()
     script.write_text("exit 0\n")
     return script
+
+
+def relink(link: Path, target: Path) -> None:
+    link.unlink()
+    link.symlink_to(target)
 
 
 def digest(hook: HookEntry, project: Path) -> str:
@@ -213,3 +221,36 @@ def test_a_program_is_looked_for_where_the_hook_will_find_it(project: Path, scri
     found = Fingerprinter(f"/usr/bin:{script.parent}").fingerprint(hook, str(project))
     assert found.files == (script.resolve(),)
     assert Fingerprinter().fingerprint(hook, str(project)).files == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "change"),
+    [
+        pytest.param("sh hooks/x.sh", lambda at: (at / "hooks" / "x.sh").write_text("exit 3\n"), id="edited"),
+        pytest.param("sh hooks/x.sh", lambda at: os.utime(at / "hooks" / "x.sh", ns=(1, 1)), id="older"),
+        pytest.param("sh hooks/x.sh", lambda at: (at / "hooks" / "x.sh").unlink(), id="gone"),
+        pytest.param("sh hooks/x.sh y.sh", lambda at: (at / "y.sh").write_text(""), id="another-appears"),
+        pytest.param("python3 hooks", lambda at: (at / "hooks" / "__main__.py").write_text(""), id="in-a-directory"),
+        pytest.param("cd hooks && ./z.sh", lambda at: (at / "hooks" / "z.sh").write_text(""), id="in-that-directory"),
+        pytest.param("cat hooks/*.sh", lambda at: (at / "hooks" / "z.sh").write_text(""), id="of-a-pattern"),
+        pytest.param("sh link/x.sh", lambda at: relink(at / "link", at / "other"), id="behind-a-link"),
+    ],
+)
+def test_signatures_differ_after_each_change(
+    project: Path, script: Path, command: str, change: Callable[[Path], None]
+) -> None:
+    """A search that found the same twice still notices what appears, changes or vanishes where it looks."""
+    other = project / "other" / "x.sh"
+    other.parent.mkdir()
+    other.write_text("exit 0\n")
+    for file in (script, other):
+        os.utime(file, ns=(0, 0))
+    (project / "link").symlink_to(project / "hooks")
+    hook, fingerprinter = make_hook(command), Fingerprinter()
+    with mock.patch("time.time_ns", return_value=time.time_ns() + 10**10):  # all files are old enough
+        before = fingerprinter.signatures(hook, str(project))
+        assert before == fingerprinter.signatures(hook, str(project)) is not None
+        change(project)
+        after = fingerprinter.signatures(hook, str(project))
+        assert before != after is not None
+        assert after == Fingerprinter().signatures(hook, str(project))

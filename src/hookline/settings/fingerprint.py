@@ -14,7 +14,7 @@ from typing import Any
 
 from hookline.contract.hooks import HookEntry, particulars
 from hookline.contract.wire import to_plain
-from hookline.shell.files import FoundFiles, existing_files
+from hookline.shell.files import FoundFiles, existing_files, status_of
 from hookline.shell.names import PossiblePaths, possible_paths
 
 Signature = tuple[int, ...]
@@ -69,6 +69,10 @@ def signature(status: os.stat_result) -> Signature:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
+def _signed(status: os.stat_result | None) -> Signature | None:
+    return None if status is None else signature(status)
+
+
 def is_settled(status: os.stat_result) -> bool:
     """True if the file's next change is sure to change its signature."""
     return time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLING_NS
@@ -102,10 +106,18 @@ class Fingerprinter:
 
         None if one of them has changed so recently that its next change may not differ.
         """
-        files = existing_files(self._prepare(hook, project).paths, project).files
-        if not all(map(is_settled, files.values())):
-            return None
-        return [(name, signature(status)) for name, status in files.items()]
+        prepared = self._prepare(hook, project)
+        seen = prepared.seen
+        if seen is None or not all(_signed(status_of(name)) == then for name, then in seen[0].items()):
+            seen = prepared.seen = None
+            found = existing_files(prepared.paths, project)
+            if not all(map(is_settled, found.files.values())):
+                return None
+            signatures = [(name, signature(status)) for name, status in found.files.items()]
+            if found.looked_at is None:
+                return signatures
+            seen = prepared.seen = {name: _signed(status) for name, status in found.looked_at.items()}, signatures
+        return seen[1]
 
     def definition(self, hook: HookEntry, project: str) -> Mapping[str, Any]:
         """The part of a fingerprint that does not depend on files."""
@@ -163,6 +175,8 @@ class _Prepared:
         self._project = project
         self.definition = _definition(hook)
         self.latest: tuple[object, Fingerprint] | None = None
+        self.seen: tuple[Mapping[str, Signature | None], object] | None = None
+        """What was asked for all of its files, with the answers, and the signatures that came of it."""
 
     @cached_property
     def paths(self) -> PossiblePaths:

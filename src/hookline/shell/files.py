@@ -31,6 +31,8 @@ class FoundFiles:
     """The words of the command that may lead to other files."""
     given_up: tuple[str, ...] = ()
     """Those of them that match or name too many files."""
+    looked_at: dict[str, os.stat_result | None] | None = None
+    """Each name that was asked for; while these answer the same, so does the search. None if folders were listed."""
 
 
 def existing_files(paths: PossiblePaths, project_dir: str) -> FoundFiles:
@@ -46,6 +48,7 @@ class _Search:
         self._paths = paths
         self._project_dir = project_dir
         self._given_up: dict[str, None] = {}
+        self._looked_at: dict[str, os.stat_result | None] = {}
         self._names_left = _MOST_NAMES
         self._entries_left = _MOST_ENTRIES
 
@@ -66,7 +69,8 @@ class _Search:
                     known.add(_identity(status))
                     directories.append(name)
         given_up = tuple(self._given_up)
-        return FoundFiles(files, tuple(dict.fromkeys((*self._paths.unresolved, *given_up))), given_up)
+        unresolved = tuple(dict.fromkeys((*self._paths.unresolved, *given_up)))
+        return FoundFiles(files, unresolved, given_up, None if self._paths.patterns else self._looked_at)
 
     def _names_in(self, directory: str) -> Iterator[str]:
         paths = self._paths
@@ -116,10 +120,16 @@ class _Search:
         if self._names_left < 0:
             self._given_up[self._paths.command] = None
             return None
-        try:
-            return os.stat(path)  # noqa: PTH116 - at every event, and Path is several times slower
-        except (OSError, ValueError):
-            return None
+        status = self._looked_at[path] = status_of(path)
+        return status
+
+
+def status_of(path: str) -> os.stat_result | None:
+    """Of what a name leads to; None if that is nothing."""
+    try:
+        return os.stat(path)  # noqa: PTH116 - at every event, and Path is several times slower
+    except (OSError, ValueError):
+        return None
 
 
 def _identity(status: os.stat_result | None) -> tuple[int, int] | None:
