@@ -14,7 +14,7 @@ from typing import Any
 
 from hookline.contract.hooks import HookEntry, particulars
 from hookline.contract.wire import to_plain
-from hookline.shell.files import FoundFiles, existing_files, status_of
+from hookline.shell.files import FoundFiles, existing_files
 from hookline.shell.names import PossiblePaths, possible_paths
 
 Signature = tuple[int, ...]
@@ -69,8 +69,12 @@ def signature(status: os.stat_result) -> Signature:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _signed(status: os.stat_result | None) -> Signature | None:
-    return None if status is None else signature(status)
+def _is_still(name: str, known: Signature | None) -> bool:
+    """Whether a name leads to the same file as before, or still to nothing (None)."""
+    try:
+        return signature(os.stat(name)) == known  # noqa: PTH116 - at every event, and Path is several times slower
+    except (OSError, ValueError):
+        return known is None
 
 
 def is_settled(status: os.stat_result) -> bool:
@@ -108,7 +112,7 @@ class Fingerprinter:
         """
         prepared = self._prepare(hook, project)
         seen = prepared.seen
-        if seen is None or not all(_signed(status_of(name)) == then for name, then in seen[0].items()):
+        if seen is None or not all(_is_still(name, then) for name, then in seen[0].items()):
             seen = prepared.seen = None
             found = existing_files(prepared.paths, project)
             if not all(map(is_settled, found.files.values())):
@@ -116,7 +120,8 @@ class Fingerprinter:
             signatures = [(name, signature(status)) for name, status in found.files.items()]
             if found.looked_at is None:
                 return signatures
-            seen = prepared.seen = {name: _signed(status) for name, status in found.looked_at.items()}, signatures
+            looked_at = {name: status and signature(status) for name, status in found.looked_at.items()}
+            seen = prepared.seen = looked_at, signatures
         return seen[1]
 
     def definition(self, hook: HookEntry, project: str) -> Mapping[str, Any]:

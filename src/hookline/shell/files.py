@@ -120,16 +120,12 @@ class _Search:
         if self._names_left < 0:
             self._given_up[self._paths.command] = None
             return None
-        status = self._looked_at[path] = status_of(path)
+        try:
+            status = os.stat(path)  # noqa: PTH116 - at every event, and Path is several times slower
+        except (OSError, ValueError):
+            status = None
+        self._looked_at[path] = status
         return status
-
-
-def status_of(path: str) -> os.stat_result | None:
-    """Of what a name leads to; None if that is nothing."""
-    try:
-        return os.stat(path)  # noqa: PTH116 - at every event, and Path is several times slower
-    except (OSError, ValueError):
-        return None
 
 
 def _identity(status: os.stat_result | None) -> tuple[int, int] | None:
