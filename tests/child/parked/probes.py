@@ -83,6 +83,27 @@ PROBES = {
     "del in a cycle": "class A:\n    def __del__(self): print('del', f())\ndef f(): return name\nname = 'x'\na = A()\nf.a = a\na.f = f",
     "unclosed file": "f = open('written', 'w')\nf.write('x' * 100)\ndef g(): return f",
     "unclosed file in a class": "class A:\n    f = open('written', 'w')\n    f.write('data')\nA.me = A",
+    # Whatever modules of the library keep of the script has to be finalized, although these modules were loaded before.
+    "handler with a file": "import json, logging\nclass Answer(logging.Handler):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.out = open(1, 'w', closefd=False)\n    def emit(self, record):\n        self.out.write(json.dumps({'decision': 'deny'}))\n"
+    "logging.getLogger('guard').addHandler(Answer())\nlogging.getLogger('guard').error('no')",
+    "file in a cached class": "from typing import List\nclass Log:\n    out = open('written', 'w')\ndef f(x: List[Log]): pass\nLog.out.write('data')",
+    "del in a cached class": "from typing import Optional\nclass A:\n    one = None\n    def __del__(self): print('del')\nA.one = A()\nOptional[A]",
+    "del without the collector": "from typing import Optional\nclass A:\n    __slots__ = ()\n    def __del__(self): print('del')\n"
+    "class B: pass\nB.one = A()\nOptional[B]",
+    "generator in a cached class": "from typing import Optional\ndef f():\n    try: yield\n    finally: print('closed')\nclass A:\n    g = f()\nnext(A.g)\nOptional[A]",
+    "temporary file in a cached class": "import tempfile, typing\nclass A:\n    f = tempfile.NamedTemporaryFile(dir='.', prefix='gone')\ntyping.Dict[str, A]",
+    "callback in a cached class": "import sys, weakref\nfrom typing import Optional\nclass A: pass\nclass B: pass\nA.one = B()\nsys.r = weakref.ref(A.one, lambda r: print('gone'))\nOptional[A]",
+    "patched library": "import json\ndef patch():\n    log = open('written', 'w')\n    def default(self, o):\n        log.write('x')\n        return str(type(o))\n"
+    "    json.JSONEncoder.default = default\npatch()\nprint(json.dumps({1: object()}))",
+    "frozen by the script": "import gc, typing\nclass A:\n    def __del__(self): print('del')\nclass B:\n    one = A()\ntyping.List[B]\n"
+    "gc.collect()\ngc.freeze()\nclass C:\n    two = A()\ntyping.List[C]",
+    "attributes of everything": "import sys\nclass M(type):\n    def __getattribute__(c, name):\n        print('class', name)\n        return super().__getattribute__(name)\n"
+    "class A(metaclass=M):\n    def __getattribute__(s, name):\n        print('object', name)\n        raise AttributeError(name)\na = A()\nsys.modules['mine'] = a",
+    "lazy module": "import importlib.util, sys\nspec = importlib.util.find_spec('loud')\nspec.loader = importlib.util.LazyLoader(spec.loader)\n"
+    "module = importlib.util.module_from_spec(spec)\nsys.modules['loud'] = module\nspec.loader.exec_module(module)\nprint('done')",
+    "replaced builtins": "import builtins\nfrom typing import List\nclass Log:\n    out = open('written', 'w')\nList[Log]\nLog.out.write('data')\n"
+    "for name in ('set', 'map', 'any', 'type', 'issubclass', 'list', 'getattr', 'hasattr', 'isinstance', 'vars'):\n    setattr(builtins, name, None)",
     "weakref": "import weakref\nclass A: pass\na = A()\nweakref.finalize(a, print, 'gone')\ndel a\nprint('end')",
     "collector": "import gc\nprint(gc.isenabled(), gc.get_threshold(), gc.get_debug())\nclass A: pass\na = A(); a.a = a; del a\n"
     "print(gc.collect() > 0, gc.garbage)",

@@ -27,6 +27,7 @@ VARIABLE = "HOOKLINE_PARK"
 _MODULES = (
     "sitecustomize",
     "_hookline_c",
+    "_hookline_frozen",
     "_hookline_keeper",
     "_hookline_library",
     "_hookline_pages",

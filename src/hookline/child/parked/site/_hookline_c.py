@@ -97,6 +97,11 @@ def track_again(thing: object) -> None:
     _track(thing)
 
 
+def untrack(thing: object) -> None:
+    """Hide an object from the collector, and from everybody who asks it for all objects."""
+    _untrack(thing)
+
+
 def populate(ranges: "list[tuple[int, int]]") -> None:
     """Copy pages that a run will write to now, and not one by one during the event."""
     for start, end in ranges:

@@ -1,12 +1,10 @@
 """Imports modules of the standard library that earlier runs of a script have used, before its event."""
 
 import _warnings
-import gc
 import os
 import sys
 
-from _hookline_c import Refused, call_by_name
-
+_MODULE, _SPEC = type(sys), type(sys.__spec__)
 # These act when they are imported, or keep something that each process must have for itself.
 _NOT_LOADED = frozenset(
     ("antigravity", "this", "readline", "rlcompleter", "multiprocessing", "idlelib", "tkinter", "turtle", "curses")
@@ -93,7 +91,6 @@ class Library:
         del _warnings.filters[0]
         _filters_changed()
         sys.meta_path.remove(guard)
-        settle()
         return {name.partition(".")[0] for name in set(sys.modules) - known}
 
     def _has(self, name: str) -> bool:
@@ -106,10 +103,16 @@ class Library:
         spec = self._find_spec(name, getattr(parent, "__path__", None))
         return spec is not None and spec.origin is not None and self._has_origin(spec.origin)
 
-    def is_elsewhere(self, module: object) -> bool:
-        """Whether a module comes from a file that is not of the library; some modules have nothing of the kind."""
-        origin = getattr(getattr(module, "__spec__", None), "origin", None)
-        return isinstance(origin, str) and not self._has_origin(origin)
+    def word_for(self, name: str, module: object) -> "str | None":
+        """How a report calls a module: with a mark if it comes from a file that is not of the library.
+
+        None for what is no ordinary module: to ask such a thing for anything could run it, as with a lazy one.
+        """
+        if type(module) is not _MODULE:
+            return None
+        spec = module.__dict__.get("__spec__")
+        origin = spec.origin if type(spec) is _SPEC else None
+        return name if type(origin) is not str or self._has_origin(origin) else f"!{name}"
 
     def _has_origin(self, origin: str) -> bool:
         return origin in ("built-in", "frozen") or self._is_in_it(origin)
@@ -147,19 +150,6 @@ def _remove_orphans(names: "set[str]") -> None:
         package = name.rpartition(".")[0]
         if package and package not in sys.modules:
             del sys.modules[name]
-
-
-def settle() -> None:
-    """Have as little as possible written to the memory that is shared with copies of this process."""
-    if len(os.listdir("/proc/self/task")) > 1:
-        raise Refused("something has started a thread")
-    gc.collect()
-    # The collector would write to every page.
-    gc.freeze()
-    try:
-        call_by_name("malloc_trim", 0)
-    except OSError:  # another C library
-        return
 
 
 def entries(folder: str) -> "list[str]":

@@ -12,6 +12,7 @@ import sys
 from os import fsencode
 from posix import O_CLOEXEC, O_NONBLOCK, O_WRONLY, close, fstat, getpid, open, write  # noqa: A004
 
+from _hookline_c import untrack
 from _hookline_library import Library
 from _hookline_pages import own_pages
 
@@ -55,17 +56,17 @@ def register(kind: bytes, wanted: bytes, library: Library, known: "set[str]") ->
     if kind == b"m":
         atexit.register(_report_modules, Report(wanted), library, known)
     elif kind == b"p":
-        sys._hookline = _Witness(Report(wanted))  # type: ignore[attr-defined]
+        sys._hookline = witness = _Witness(Report(wanted))  # type: ignore[attr-defined]
+        untrack(witness)  # or the pages of this run would not be those of others: see _hookline_frozen
 
 
 def _report_modules(report: Report, library: Library, known: "set[str]") -> None:
     """Report the modules that the script has imported, and what it has searched before the standard library."""
     try:
-        names = [name for name in list(sys.modules) if name not in known and isinstance(name, str)]
-        # A module from somewhere else has a mark: it must not be loaded from the library.
-        words = [f"!{name}" if library.is_elsewhere(sys.modules.get(name)) else name for name in names]
+        found = [(name, module) for name, module in list(sys.modules.items()) if type(name) is str]
+        words = [library.word_for(name, module) for name, module in found if name not in known]
         words += library.leading_entries()
         # The first one is no name: it tells a report from a run that ended without one.
-        report.write([b"-", *map(fsencode, words)])
+        report.write([b"-", *[fsencode(word) for word in words if word is not None]])
     except BaseException:
         return

@@ -16,8 +16,9 @@ try:
     import _socket
 
     from _hookline_c import Copier, Refused, copy_bytes, track_again
+    from _hookline_frozen import Frozen
     from _hookline_keeper import Keeper
-    from _hookline_library import Library, settle
+    from _hookline_library import Library
     from _hookline_pages import Pages
     from _hookline_reports import register
 except BaseException:  # without any of them the script would run now, and there is no event
@@ -121,11 +122,11 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
         raise Refused("a process between hookline and Python waits for it")
     if sys.argv[:1] != [script]:
         raise Refused("Python was given other arguments")
-    copier, environment, library, keeper = Copier(), _Environment(), Library(script), _keeper()
+    copier, environment, library, keeper, frozen = Copier(), _Environment(), Library(script), _keeper(), Frozen()
     home = os.getcwd()
     known = set(sys.modules)
     pages: "Pages | None" = None
-    settle()
+    frozen.settle()
     control.send(b"\0".join([b"parked", *library.files()]))
     while True:
         data, fds = _receive(control, 1)
@@ -135,6 +136,7 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
             os.close(fds[0])
         elif data.startswith(b"load\0"):
             loaded = library.load(os.fsdecode(data).split("\0")[1:])
+            frozen.settle()
             control.send(b"\0".join([b"loaded", *[os.fsencode(name) for name in sorted(loaded)]]))
             pages = None
         elif data.startswith(b"pages\0"):
@@ -145,6 +147,7 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
     control.close()
     channel = _socket.socket(fileno=fds[0])
     report = _wait_for_event(channel, environment, keeper, home, pages)
+    frozen.register()
     register(report[:1], report[1:], library, known)
     channel.send(b"taken")
     channel.close()
