@@ -51,12 +51,14 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
 answer({ ready: true });
 """,
 }
+# As ordinary servers do, it writes head and body separately, and leaves it to the kernel when each is sent.
 _SERVER = """
-import asyncio, json
+import asyncio, json, socket
 
 class Guard(asyncio.Protocol):
     def connection_made(self, transport):
         self.transport, self.data = transport, b""
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
     def data_received(self, data):
         self.data += data
         head, end, body = self.data.partition(b"\\r\\n\\r\\n")
@@ -65,7 +67,8 @@ class Guard(asyncio.Protocol):
             path = json.loads(body)["tool_input"]["path"]
             self.data = b""
             answer = b'{"decision":"deny","reason":"DENIED"}' if path.endswith(".env") else b'{"decision":"allow"}'
-            self.transport.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n%b" % (len(answer), answer))
+            self.transport.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(answer))
+            self.transport.write(answer)
 
 async def main():
     server = await asyncio.get_running_loop().create_server(Guard, "127.0.0.1", 0)
