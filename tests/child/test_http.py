@@ -86,6 +86,38 @@ def test_the_body_of_a_good_answer_is_read_as_stdout(answer: list[bytes], stdout
         (b"", "gave no usable answer: "),
         (OK + b"Content-Length: x\r\n\r\n", "gave no usable answer: the answer has the length 'x'"),
         (OK + b"Content-Length: 9\r\n\r\nhalf", "gave no usable answer: "),
+        (
+            OK + b"X: y\r\n Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
+            "gave no usable answer: the answer has a header line that begins with white space: ' Transfer-Encoding",
+        ),
+        (
+            OK + b"X: y\r\n\tContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+            "gave no usable answer: the answer has a header line that begins with white space: '\\tContent-Length",
+        ),
+        (
+            OK + b" Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "gave no usable answer: the answer has a header line that begins with white space",
+        ),
+        (
+            OK + b"Transfer-Encoding : chunked\r\nContent-Length: 2\r\n\r\n{}",
+            "gave no usable answer: the answer has a header line that is not `name: value`: 'Transfer-Encoding : chun",
+        ),
+        (
+            OK + b"Transfer-Encoding chunked\r\nContent-Length: 2\r\n\r\n{}",
+            "gave no usable answer: the answer has a header line that is not `name: value`: 'Transfer-Encoding chun",
+        ),
+        (
+            OK + b": x\r\nContent-Length: 2\r\n\r\n{}",
+            "gave no usable answer: the answer has a header line that is not `name: value`: ': x'",
+        ),
+        (
+            OK + b"X: y\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
+            "gave no usable answer: the answer has a header line that is not `name: value`: 'X: y\\n",
+        ),
+        (
+            OK + b"X: y\rTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
+            "gave no usable answer: the answer has a header line that is not `name: value`: 'X: y\\r",
+        ),
     ],
 )
 def test_any_other_answer_is_a_failure(answer: bytes, error: str) -> None:

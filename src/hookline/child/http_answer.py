@@ -8,6 +8,8 @@ from hookline.child.connections import Stream
 
 _LONGEST_HEAD = 64 * 1024
 _STATUS = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: |$)")
+# Without white space before the colon; a line break or NUL in a value may end the line for somebody else.
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00\r\n]*)")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _LONGEST_SHOWN = 60
 _SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
@@ -73,14 +75,23 @@ async def _head(stream: Stream) -> tuple[bytes, int, list[bytes]]:
 def _fields(lines: list[bytes]) -> dict[bytes, bytes]:
     fields: dict[bytes, bytes] = {}
     for line in lines:
-        name, _, value = line.partition(b":")
-        name, value = name.strip().lower(), value.strip()
+        name, value = _field(line)
         if name != b"content-length":
             # Several lines of one name are a list.
             fields[name] = fields[name] + b", " + value if name in fields else value
         elif fields.setdefault(name, value) != value:
             raise ValueError("the answer has two lengths")
     return fields
+
+
+def _field(line: bytes) -> tuple[bytes, bytes]:
+    """The name in small letters, and the value."""
+    if line.startswith((b" ", b"\t")):
+        # A continued line: others read it as part of the value before it.
+        raise ValueError(f"the answer has a header line that begins with white space: {_shown(line)}")
+    if (field := _FIELD.fullmatch(line)) is None:
+        raise ValueError(f"the answer has a header line that is not `name: value`: {_shown(line)}")
+    return field[1].lower(), field[2].strip(b" \t")
 
 
 def _length(text: bytes) -> int:
