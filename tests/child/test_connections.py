@@ -1,6 +1,7 @@
 """Hooks over HTTP whose connections are kept, on real sockets with servers of every kind."""
 
 import asyncio
+import errno
 import os
 import socket
 import struct
@@ -417,10 +418,45 @@ def test_a_server_that_writes_head_and_body_apart_does_not_wait_for_our_kernel()
     assert median(outcome.duration_ms for outcome in outcomes) < 30
 
 
-def test_nobody_there() -> None:
-    """Refused, in a sentence."""
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_server_that_is_down_is_named(scheme: str, host: str) -> None:
+    """With the host as the settings have it, its port, and what to do."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
-        outcome = asyncio.run(post(HttpTarget(url=url), b"", env={}, timeout_ms=5000, most_bytes=10))
-    assert "could not be asked" in str(outcome.error)
+        place = f"{host}:{taken.getsockname()[1]}"
+        outcome = ask_once(f"{scheme}://{place}/")
+    why = f"nobody answers at {place} (connection refused; is the server running?)"
+    assert outcome.error == f"could not be asked: {why}"
+
+
+def test_an_address_of_ip_6_is_named_as_in_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where this machine has no such addresses."""
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('::1', 9, 0, 0)")
+
+    monkeypatch.setattr("hookline.child.http.connect", refuse)
+    error = ask_once("http://[::1]:9/").error
+    assert error == "could not be asked: nobody answers at [::1]:9 (connection refused; is the server running?)"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_host_that_is_not_found_is_named(scheme: str) -> None:
+    """The resolver's own words are not enough. The name is one that never exists (RFC 6761)."""
+    error = str(ask_once(f"{scheme}://guard.invalid/", allowed=["guard.invalid"]).error)
+    assert error.startswith("could not be asked: the host guard.invalid was not found (")
+    assert error.endswith("; is its name right, and is the network there?)")
+
+
+def test_a_server_without_tls_is_named() -> None:
+    """A URL with https for a server that speaks plain HTTP is a common mistake."""
+    with ordinary_server() as (port, _):
+        error = str(ask_once(f"https://127.0.0.1:{port}/").error)
+    assert error.startswith(f"could not be asked: no secure connection to 127.0.0.1:{port} (")
+    assert error.endswith("; does it speak https?)")  # between them are OpenSSL's words, which change
+
+
+def ask_once(url: str, **options: Any) -> ChildOutcome:
+    """What became of one event."""
+    return asyncio.run(post(HttpTarget(url=url), b"", env={}, timeout_ms=15_000, most_bytes=10, **options))

@@ -169,10 +169,17 @@ class _SecureStream(Stream):
 
 async def connect(host: str, port: int, *, is_secure: bool) -> Stream:
     """A new connection; raises an OSError if there is none."""
-    if is_secure:
-        import ssl  # noqa: PLC0415 - slow to import
+    sock = await _connected(host, port)
+    if not is_secure:
+        return PlainStream(sock)
+    import ssl  # noqa: PLC0415 - slow to import
 
-        return _SecureStream(*await asyncio.open_connection(host, port, ssl=ssl.create_default_context()))
+    context = ssl.create_default_context()
+    return _SecureStream(*await asyncio.open_connection(sock=sock, ssl=context, server_hostname=host))
+
+
+async def _connected(host: str, port: int) -> socket.socket:
+    """A socket that is connected to the first address that answers."""
     loop = asyncio.get_running_loop()
     last: OSError | None = None
     for family, kind, protocol, _, address in await _addresses(loop, host, port):
@@ -188,7 +195,7 @@ async def connect(host: str, port: int, *, is_secure: bool) -> Stream:
             sock.close()
             raise
         else:
-            return PlainStream(sock)
+            return sock
     raise last or OSError(f"{host} has no address")
 
 

@@ -2,7 +2,9 @@
 
 import asyncio
 import ipaddress
+import os
 import re
+import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
@@ -47,7 +49,7 @@ async def post(
         outcome = ChildOutcome(timed_out=True)
     except BadAnswerError as error:
         outcome = ChildOutcome(error=str(error))
-    except (OSError, ssl.SSLError, EOFError, ValueError) as error:
+    except (OSError, ValueError) as error:
         outcome = ChildOutcome(error=f"could not be asked: {_reason(error)}")
     return msgspec.structs.replace(outcome, duration_ms=(time.monotonic() - started) * 1000, way=RunWay.HTTP)
 
@@ -94,10 +96,13 @@ async def _ask(
     # A name that stands for this machine must not be looked up: somebody else may answer for it.
     address = "127.0.0.1" if host.lower() == "localhost" and not is_secure else host
     port = url.port or (443 if is_secure else 80)
-    stream = await _sent(request, address, port, kept, is_secure=is_secure)
+    try:
+        stream = await _sent(request, address, port, kept, is_secure=is_secure)
+    except (OSError, ValueError) as error:
+        raise BadAnswerError(f"could not be asked: {_why_unreachable(error, host, port)}") from error
     try:
         answer = await read_answer(stream, most_bytes)
-    except (OSError, ssl.SSLError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError) as error:
         stream.close()
         raise BadAnswerError(f"gave no usable answer: {_reason(error)}") from error
     except BaseException:
@@ -108,6 +113,25 @@ async def _ask(
     else:
         stream.close()
     return ChildOutcome(exit_code=0, stdout=answer.body, stdout_truncated=answer.is_cut)
+
+
+def _why_unreachable(error: Exception, host: str, port: int) -> str:
+    """What went wrong, where, and what to look at; the last in parentheses, because a sentence may go on behind it."""
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    match error:
+        case ConnectionRefusedError():
+            return f"nobody answers at {place} (connection refused; is the server running?)"
+        case socket.gaierror():
+            return f"the host {host} was not found ({_reason(error)}; is its name right, and is the network there?)"
+        case ssl.SSLCertVerificationError():
+            return f"the certificate of {place} is not accepted ({error.verify_message})"
+        case ssl.SSLError():
+            why = (error.reason or _reason(error)).replace("_", " ").lower()
+            return f"no secure connection to {place} ({why}; does it speak https?)"
+        case OSError(errno=int(number)):
+            # asyncio has words of its own in place of the system's.
+            return f"no connection to {place} ({os.strerror(number)})"
+    return f"no connection to {place} ({_reason(error)})"
 
 
 def _reason(error: Exception) -> str:
