@@ -203,7 +203,7 @@ def test_a_server_can_be_a_hook_in_every_dialect() -> None:
         assert (entry.type, problems, entry.label) == (HookType.HTTP, [], "http://127.0.0.1:1/x")
         assert entry.target == HttpTarget(url="http://127.0.0.1:1/x", headers={"A": "$T"}, variables=("T",))
     _, (problem,) = read({"hooks": {"BeforeTool": [{"hooks": [{"type": "http", "url": "file:///etc/passwd"}]}]}})
-    assert "has no url that begins with http:// or https://" in problem
+    assert 'has the url "file:///etc/passwd"; write http:// or https:// in place of file://' in problem
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def why_not_allowed(url: str, allowed: Sequence[str]) -> str | None:
     except ValueError as error:
         return f"{url} is no URL that can be asked ({error})"
     if not host:
-        return f"{url} names no host"
+        return f"{url} names no host (write it behind the scheme, as in http://127.0.0.1:8080/guard)"
     if _is_loopback(host) or host.lower() in {name.strip().lower() for name in allowed}:
         return None
     setting = f'"hooksConfig": {{"http": {{"allow": ["{host}"]}}}}'

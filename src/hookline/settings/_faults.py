@@ -8,11 +8,14 @@ from msgspec.structs import replace
 
 from hookline.contract.answers import kind_of
 from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import CONFIGURED_TYPES, OWN_DIALECT, ConfigSource, OnError
+from hookline.contract.vocabulary import CONFIGURED_TYPES, OWN_DIALECT, ConfigSource, HookMode, OnError
 from hookline.settings._dialect import table_of, why_unknown
-from hookline.settings.schema import FleetSettings
+from hookline.settings._fields import LayerProblems, Path, decode_fields
+from hookline.settings.schema import FleetSettings, HookGroupSettings, HookSettings
 
 _LONGEST_TYPE = 40
+_LONGEST_SHOWN = 100
+_READ_OF_BROKEN = ("name", "enabled", "onError", "onFailure", "required", "mode", "rollout")
 
 
 def unreadable(entry: HookEntry, dialect: str) -> HookEntry:
@@ -79,6 +82,41 @@ def _subject_fault(subject: Any) -> str | None:
 
 
 def _url_fault(url: Any) -> str | None:
-    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        return "has no url that begins with http:// or https://; give one or remove the entry"
-    return None
+    if not isinstance(url, str) or not url.strip():
+        what = "no url" if url is None else "an empty url" if isinstance(url, str) else f"a url that is {kind_of(url)}"
+        return f"has {what}; give one, such as http://127.0.0.1:8080/guard"
+    if url.startswith(("http://", "https://")):
+        return None
+    scheme, mark, _ = url.partition("://")
+    is_other = mark and scheme.isalnum() and len(scheme) <= _LONGEST_TYPE
+    where = f"or https:// in place of {scheme}://" if is_other else "in front of it"
+    return f"has the url {_shown_url(url)}; write http:// {where}"
+
+
+def _shown_url(url: str) -> str:
+    """The URL without a user name, a password and its query: problems are shown and logged."""
+    _, at, place = url.partition("?")[0].rpartition("@")
+    return _shown(f"…@{place}" if at else place)
+
+
+def _shown(text: str) -> str:
+    return json.dumps(text[:_LONGEST_SHOWN], ensure_ascii=False)
+
+
+def named(hook: HookSettings, fault: str) -> str:
+    """The fault of a hook, with the name that a person knows it by."""
+    return f"({_shown(hook.name)}) {fault}" if hook.name else fault
+
+
+def read_broken(raw: Any, path: Path, problems: LayerProblems) -> HookSettings:
+    """The options of an entry that can't be used which say whether it blocks until it is fixed."""
+    given = raw if isinstance(raw, Mapping) else {}
+    options = {key: given[key] for key in _READ_OF_BROKEN if key in given}
+    return decode_fields({**options, "type": "command"}, HookSettings, path, problems)
+
+
+def would_block(hook: HookSettings, group: HookGroupSettings, *, is_guard: bool) -> bool:
+    """Whether a hook that fails would block; `is_guard` says that it would without saying so."""
+    mode = hook.mode or group.mode or HookMode.ENFORCE
+    is_strict = is_guard or hook.required or hook.on_failure == "block" or hook.on_error is OnError.BLOCK
+    return is_strict and hook.enabled and mode is HookMode.ENFORCE

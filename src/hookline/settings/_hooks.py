@@ -16,7 +16,7 @@ from hookline.contract.patterns import lazy_pattern
 from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, HookMode, HookType, OnError
 from hookline.dialects.known import DIALECTS
 from hookline.settings._dialect import OUR_EVENTS, TheirKeys, event_of, table_of, timeout_ms, why_no_event, why_unknown
-from hookline.settings._faults import hook_fault, remote_fault, unreadable
+from hookline.settings._faults import hook_fault, named, read_broken, remote_fault, unreadable, would_block
 from hookline.settings._fields import LayerProblems, Path, decode_fields, warn_of_typos
 from hookline.settings._limits import read_limits
 from hookline.settings._worker import read_worker
@@ -35,6 +35,7 @@ _MOST_GUEST_HOOKS = 1000
 # With a wrong value in these a hook fails, and goes on with no default.
 _READ_APART = ("limits", "dialect", "worker")
 _READ_BEFORE: Mapping[str, Any] = {"hooks": [], "dialect": None}
+_NO_GROUP = HookGroupSettings(hooks=[])
 
 _PLUGIN = lazy_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?:\S(?:.*\S)?")
 
@@ -155,7 +156,7 @@ class HookReader:
                     yield from self._group(group, (*path, name, index), own)
             else:
                 fault = f"is {kind_of(groups)}, expected an array; write [ … ] around it"
-                yield from self._drop_hook((*path, name), fault, own, groups)
+                yield from self._drop_hook((*path, name), fault, own, groups, _matcher_of(groups))
 
     def _unknown_event(self, path: Path, name: str, groups: Any) -> None:
         self._look()
@@ -170,7 +171,7 @@ class HookReader:
         if not isinstance(raw, Mapping) or not isinstance(hooks, list | tuple):
             if isinstance(raw, Mapping) and hooks is None:
                 warn_of_typos(raw, HookGroupSettings, path, self._problems)
-            yield from self._drop_hook(path, _group_fault(raw), context, raw)
+            yield from self._drop_hook(path, _group_fault(raw), context, raw, _matcher_of(raw))
             return
         if not hooks:
             self._look()
@@ -185,7 +186,7 @@ class HookReader:
             if fault := hook_fault(hook, inner.dialect):
                 if isinstance(hook, Mapping):
                     warn_of_typos(hook, HookSettings, place, self._problems)
-                yield from self._drop_hook(place, fault, inner, {"matcher": matcher}, hook)
+                yield from self._drop_hook(place, fault, inner, hook, matcher, group)
             elif (entry := self._hook(hook, group, place, inner)) is not None:
                 yield entry
 
@@ -329,13 +330,16 @@ class HookReader:
             needs_trust=self._layer.is_guest,
             required=hook.required,
             policy=self._layer.policy and self._layer.policy.mark,
-            # Other agents apply what their hooks answer there.
-            is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,
+            is_applied=self._is_applied(event, is_theirs=table is not None),
             dialect=context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,
             at_approval=table is not None and context.event in table.at_approval,
             **{**worker, **TheirKeys(raw, hook, event, context.dialect, env).fields(path, self._problems)},
         )
+
+    def _is_applied(self, event: HookEventName, *, is_theirs: bool) -> bool:
+        # Other agents apply what their hooks answer there.
+        return self._applies_lifecycle or is_theirs or event not in LIFECYCLE_EVENTS
 
     def _never_runs(self, hook: HookSettings, path: Path, context: _Context, dialect: str) -> None:
         reason = why_no_event(context.event, dialect, may_guess=self._problems.may_guess())
@@ -354,24 +358,27 @@ class HookReader:
         elif raw is not None:
             self._drop(path, f"is {kind_of(raw)}, expected an array")
 
-    def _drop_hook(self, path: Path, fault: str, context: _Context, group: Any, raw: Any = None) -> Iterator[HookEntry]:
-        """Reports a hook that can't be used; one that is required, or another agent's guard, blocks until then.
+    def _drop_hook(
+        self, path: Path, fault: str, context: _Context, raw: Any, matcher: Any, group: HookGroupSettings = _NO_GROUP
+    ) -> Iterator[HookEntry]:
+        """Reports a hook that can't be used. If its failure would block, it blocks until somebody fixes it.
 
-        Claude Code drops the whole file for it, Gemini CLI the entry: a guard that is lost by a typo.
+        So does any guard in another agent's file: Claude Code drops the whole file for it, Gemini CLI the entry, and a
+        typo would cost the guard.
         """
         event, table = event_of(context.event, context.dialect), table_of(context.dialect)
         is_guard = self._layer.dialect != OWN_DIALECT and table is not None and event is HookEventName.BEFORE_TOOL
-        required = isinstance(raw, Mapping) and raw.get("required") not in (None, False)
-        if event is None or not (is_guard or required):
-            self._drop(path, fault)
+        hook, location = read_broken(raw, path, self._problems), show_path(path)
+        name = hook.name or f"broken entry {location}"
+        is_left_out = self._left_out(hook.rollout or group.rollout, name)
+        if event is None or is_left_out or not would_block(hook, group, is_guard=is_guard):
+            self._drop(path, named(hook, fault))
             return
         self._look()
-        what = "every tool" if event is HookEventName.BEFORE_TOOL else f"every {event} event"
-        self._problems.error(path, f"{fault}; it blocks {what} that its matcher matches until you fix or remove it")
-        matcher = group.get("matcher") if isinstance(group, Mapping) else None
-        location = show_path(path)
-        given = raw.get("name") if isinstance(raw, Mapping) else None
-        name = given if isinstance(given, str) and given else f"broken entry {location}"
+        what = f"fails at every {event} event, and blocks where it can,"
+        if event is HookEventName.BEFORE_TOOL:
+            what = "blocks every tool that its matcher matches"
+        self._problems.error(path, f"{named(hook, fault)}; it {what} until you fix or remove it")
         yield HookEntry(
             event=event,
             source=context.source,
@@ -383,17 +390,23 @@ class HookReader:
             on_error=OnError.BLOCK,
             rank=authority(self._layer),
             needs_trust=self._layer.is_guest,
-            dialect=context.dialect,
+            # Nothing can be put into the words of a dialect that nobody knows.
+            dialect=OWN_DIALECT if table is None else context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,
             at_approval=table is not None and context.event in table.at_approval,
-            required=required,
+            required=hook.required,
             policy=self._layer.policy and self._layer.policy.mark,
+            is_applied=self._is_applied(event, is_theirs=table is not None),
             refusal=f"it {fault}",
         )
 
     def _drop(self, path: Path, fault: str) -> None:
         self._look()
         self._problems.error(path, f"{fault}; it does not run")
+
+
+def _matcher_of(raw: Any) -> Any:
+    return raw.get("matcher") if isinstance(raw, Mapping) else None
 
 
 def _group_fault(raw: Any) -> str:
