@@ -52,6 +52,7 @@ def line(number: int, chance: random.Random) -> bytes:
         "source": chance.choice(["user", "project"]),
         "decision": chance.choice([None, None, "allow", "deny", "block"]),
         "duration": chance.choice([None, 0.5, 12, 12.346, chance.random() * 1000]),
+        "error": chance.choice([None, None, "was not asked: its worker failed 3 times", "timed out after 5ms"]),
         "timedOut": chance.choice([None, False, False, True]),
         "count": chance.choice([None, 4]) if kind == "unmatched" else None,
         "stdin": '{"session":"s","fire":"000001abcd"}',
@@ -237,6 +238,17 @@ def test_a_damaged_index_is_made_anew(path: Path, change: str, tmp_path: Path) -
             new = {"flip": flipped, "cut": data[:middle], "empty": b"", "text": b"no index at all"}
             file.write_bytes(new[change] if change in new else files[1].read_bytes())
     assert count(path) == wanted
+
+
+@pytest.mark.req("WARM-041")
+def test_an_index_that_was_counted_in_another_way_is_made_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of another version is not used, however well it fits the log."""
+    before = {file.name: file.read_bytes() for file in index_of(path).iterdir()}
+    monkeypatch.setattr("hookline.log.index._VERSION", "another")
+    count(path)
+    after = {file.name: file.read_bytes() for file in index_of(path).iterdir()}
+    assert before.keys() == after.keys()
+    assert not before.items() & after.items()
 
 
 @pytest.mark.req("WARM-041")

@@ -88,6 +88,15 @@ def test_runs_are_summed_per_hook() -> None:
     assert (other.runs, other.last_run) == (1, None)
 
 
+def test_a_hook_that_was_never_asked_took_no_time() -> None:
+    """Its run counts as a failure, and not as one of 0 ms: the median is that of the runs that took place."""
+    run: dict[str, Any] = {"kind": "hook", "event": "BeforeTool", "hook": "guard", "origin": "a.json"}
+    unasked = LogEntry(**run, level="warn", duration=0.0, error="was not asked: its worker failed 3 times")
+    (guard,) = statistics([LogEntry(**run, duration=3.0), unasked, unasked]).hooks.values()
+    assert (guard.runs, guard.failures) == (3, 2)
+    assert (guard.durations.quantile(0.01), guard.durations.histogram()) == (3.0, [(2.0, 5.0, 1)])
+
+
 @pytest.mark.req("HOOK-146")
 def test_events_are_counted_with_and_without_hooks() -> None:
     """An event that hooks ran for counts once, and events without hooks count as often as they were fired."""

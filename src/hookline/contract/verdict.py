@@ -11,7 +11,7 @@ from hookline.contract.answers import Answer, ToolSelection, said
 from hookline.contract.denials import shortened
 from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.contract.hooks import HookEntry, particulars
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode, OnError, RunWay
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, NOT_ASKED, HookMode, OnError, RunWay
 from hookline.contract.wire import to_plain
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.
@@ -144,6 +144,11 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     def failed(self) -> bool:
         """True when the hook did not do its work; a deliberate deny by exit code 2 is no failure."""
         return not self.success and not (self.exit_code == 2 and self.error is None)  # noqa: PLR2004 - means deny
+
+    @property
+    def is_unasked(self) -> bool:
+        """True when the hook never got the event, for example because its worker was given up."""
+        return self.error is not None and self.error.startswith(NOT_ASKED)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as `hookline fire --json` shows it."""

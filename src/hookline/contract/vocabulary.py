@@ -33,6 +33,9 @@ CHILD_MARK = "HOOKLINE_RUN"
 # In the environment of a hook that is started as a worker, with the value 1.
 WORKER_VARIABLE = "HOOKLINE_WORKER"
 
+# What the error of a run begins with if the hook never got the event; such a run has no duration.
+NOT_ASKED = "was not asked"
+
 
 at_approval: ContextVar[bool] = ContextVar("at_approval", default=False)
 """True while BeforeTool is fired because a person is about to be asked: then only hooks with `at_approval` run."""

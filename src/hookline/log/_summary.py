@@ -235,8 +235,9 @@ def _group(key: tuple[Any, ...], numbers: Sequence[int], entries: Sequence[LogEn
         group.source = entries[-1].source
         group.last_time = max(entry.time or "" for entry in entries)
         for entry in entries:
-            group.durations.add(entry.duration or 0.0)
-        group.duration = group.durations.maximum
+            group.durations.add(entry.took_ms)
+        # Also of those that were never asked: they may have waited long, and a query can ask for that.
+        group.duration = max((0.0, *(entry.duration or 0.0 for entry in entries)))
     elif group.kind in EVENTS:
         group.fired = sum(entry.count or 1 for entry in entries)
     return group

@@ -7,6 +7,7 @@ import msgspec
 
 from hookline.contract.events import BLOCKING_DECISIONS
 from hookline.contract.records import LogRecord
+from hookline.contract.vocabulary import NOT_ASKED
 from hookline.contract.wire import parse_json
 
 # Each of them ends what a record of kind "start" with the same `fire` began.
@@ -72,6 +73,11 @@ class LogEntry(Judged, LogRecord, frozen=True, kw_only=True, gc=False):
     effect: tuple[str, ...] | None = None
     by: tuple[str, ...] | None = None
     model: str | None = None
+
+    @property
+    def took_ms(self) -> float | None:
+        """How long the run took; None for a hook that was never asked."""
+        return None if (self.error or "").startswith(NOT_ASKED) else self.duration or 0.0
 
 
 # Structs rather than dataclasses: defining one takes a tenth of the time, and `hookline log` has to start quickly.

@@ -29,8 +29,10 @@ class Durations(msgspec.Struct, array_like=True):
     """How often each time was seen. A time is written as its three digits and its exponent, which takes little room."""
     maximum: float = 0.0
 
-    def add(self, milliseconds: float) -> None:
-        """Adds a time."""
+    def add(self, milliseconds: float | None) -> None:
+        """Adds a time; None, of a run that never began, adds nothing."""
+        if milliseconds is None:
+            return
         text = f"{milliseconds:.2e}"
         code = _CODES.get(text)
         if code is None:
@@ -93,7 +95,7 @@ class HookStatistics(msgspec.Struct):
         if entry.is_block:
             self.last_block = later(self.last_block, entry.time)
         self.add_way(entry.way, 1)
-        self.durations.add(entry.duration or 0.0)
+        self.durations.add(entry.took_ms)
 
     def add_way(self, way: str | None, count: int) -> None:
         """Counts runs that came about in the same way."""

@@ -157,7 +157,7 @@ class _Reading:
             )
         hook.runs += 1
         hook.failures += entry.is_failure
-        hook.durations.add(entry.duration or 0.0)
+        hook.durations.add(entry.took_ms)
         hook.last = entry.time or hook.last
         if entry.machine is not None:
             hook.machines.add(entry.machine)

@@ -213,4 +213,4 @@ def plots(log: Path, hook: str, event: str) -> Sequence[float]:
     """How long the latest runs of a hook took, oldest first."""
     with LogReader(log) as reader:
         page = reader.page(LogQuery(hook=hook, event=event, kinds=_RUN), MOST_ROWS)
-    return [entry.duration or 0.0 for entry in reversed(page.entries)]
+    return [took for entry in reversed(page.entries) if (took := entry.took_ms) is not None]

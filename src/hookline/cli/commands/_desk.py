@@ -159,7 +159,7 @@ def _health(setup: Setup, hook: HookEntry, numbers: Statistics) -> Report:
     return {
         "blocks": statistics.blocks,
         "timeouts": statistics.timeouts,
-        "max": statistics.durations.maximum if statistics.runs else None,
+        "max": statistics.durations.maximum if statistics.durations.counts else None,
         "histogram": [
             {"from": start, "below": None if end == float("inf") else end, "runs": count}
             for start, end, count in statistics.durations.histogram()

@@ -107,7 +107,7 @@ def entry_of(key: HookKey, numbers: HookStatistics, hook: HookEntry | None = Non
         "ways": numbers.ways,
         "p50": numbers.durations.quantile(0.5),
         "p95": p95,
-        "max": numbers.durations.maximum,
+        "max": numbers.durations.maximum if numbers.durations.counts else None,
         "budget": budget,
         "overBudget": budget is not None and p95 is not None and p95 > budget,
         "lastRun": numbers.last_run,
