@@ -90,7 +90,6 @@ FIRE = "fire BeforeTool --input"
 CODES = {
     f"""{FIRE} '{{"tool_name": "read_file", "tool_input": {{"file_path": ".env"}}}}'""": 2,
     "fire BeforeTool": 2,
-    "fire EVENT --times 20": 2,
     "backtest --from claude --from codex --all-projects": 2,
     "serve --status": 1,
     "prove --no-canary": 2,

@@ -76,7 +76,8 @@ class HookRunner:
         self._on_late = on_late
         self._http_allow = http_allow
         self._directory = directory
-        self._warmth = warmth or Warmth(0)
+        self.warmth = warmth or Warmth(0)
+        """The interpreters that wait for events."""
         self._call_hooks: CallHooks | None = None
         self._mixed: Mixed | None = None
         self._agent = agent
@@ -114,9 +115,14 @@ class HookRunner:
         from hookline.engine.mixed import Mixed  # noqa: PLC0415 - for the same reasons
 
         self._mixed = Mixed(
-            self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self._warmth, self._agent
+            self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self.warmth, self._agent
         )
         return self._mixed
+
+    def why_cold(self, hook: HookEntry) -> str | None:
+        """Why a Python script is not warm although it ran often enough; None for other hooks."""
+        cwd = self._directory or os.getcwd()  # noqa: PTH109 - a text is needed
+        return self.warmth.why_cold(hook, own_environment(hook, self._inherited.in_directory(cwd)), cwd)
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
@@ -144,7 +150,7 @@ class HookRunner:
                 timeout_ms=hook.timeout_ms,
                 limits=hook.limits,
                 # Asked here already: most hooks are no Python scripts.
-                parking=None if hook.command in self._warmth.cold else self._warmth.parking_for(hook),
+                parking=None if hook.command in self.warmth.cold else self.warmth.parking_for(hook),
             )
             for hook in hooks
         ]

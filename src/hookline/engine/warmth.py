@@ -1,6 +1,7 @@
 """Which hooks may have an interpreter parked; what that takes is loaded when a hook runs for the second time."""
 
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hookline.child.features import FEATURES
@@ -34,6 +35,33 @@ class Warmth:
                 self._seen.add(hook.command)
             return None
         return self._parking or self._open()
+
+    def wait_until_parked(self, timeout_s: float) -> bool:
+        """Wait until the interpreters of all scripts that are to have one have started; return whether they have."""
+        parking = self._parking
+        return parking is None or parking.wait_until_idle(timeout_s)
+
+    def why_cold(self, hook: HookEntry, env: Mapping[str, str], cwd: str) -> str | None:
+        """Why a Python script is not warm although it ran often enough; None for other hooks."""
+        from hookline.child.command import direct_invocation  # noqa: PLC0415 - only where somebody measures hooks
+        from hookline.child.parked.recipe import recipe_of  # noqa: PLC0415
+        from hookline.child.parked.surroundings import why_cold  # noqa: PLC0415
+
+        try:
+            invocation = direct_invocation(hook.command or "", cwd, env)
+        except (OSError, ValueError):
+            return None  # starting it has reported that
+        if invocation is None or recipe_of(invocation, cwd) is None:
+            return None
+        if FEATURES.why_cold is not None:
+            return FEATURES.why_cold
+        if not self._most:
+            return "hooksConfig.warm switches it off"
+        if not hook.warm:
+            return 'it has "warm": false'
+        if hook.limits is not None:
+            return "it has limits, which need a start of their own"
+        return why_cold(invocation.env) or "its interpreter could not be started before the event"
 
     def close(self) -> None:
         """End all of them; hooks that run later run cold."""

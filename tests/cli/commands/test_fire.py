@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from hookline.cli.main import main
-from hookline.cli.report.fire import times_lines
-from hookline.cli.report.printer import print_lines
 
 INPUT = '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
 
@@ -474,51 +472,6 @@ def test_a_strangers_name_does_not_act_on_the_terminal(project: Path, capsys: py
     printed = capsys.readouterr()
     assert "\x1b[2J" not in printed.out + printed.err
     assert "not run: g\\x1b[2J\\ud800 fake: untrusted" in printed.out
-
-
-@pytest.mark.req("WARM-026")
-def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    """A worker is also started for each event, which here fails: its program can't do that."""
-    loop = 'while read -r l; do i=${l#*\'"id":"\'}; printf \'{"id":"%s","output":null}\\n\' "${i%%\'"\'*}"; done'
-    worker = f"""[ "$HOOKLINE_WORKER" = 1 ] || exit 1; echo '{{"ready": true}}'; {loop}"""
-    groups = [{"hooks": [{"type": "command", "name": "stays", "command": worker, "worker": True}]}]
-    path = settings(
-        hooks={"BeforeTool": [*groups, {"hooks": [{"type": "command", "name": "plain", "command": "true"}]}]}
-    )
-    assert fire("--settings", path, "--times", "3", "--json") == 0
-    rows = [(row["hook"], row["way"], row["runs"], row["failed"]) for row in told(capsys)["times"]]
-    assert [row for row in rows if row[0] == "stays"] == [("stays", "cold", 3, 3), ("stays", "worker", 3, 0)]
-    assert ("plain", "cold", 3, 0) in rows or any(row[:2] == ("plain", "warm") for row in rows)
-    assert fire("--settings", path, "--times", "2") == 0
-    shown = capsys.readouterr().out
-    assert "How long it takes" in shown
-    assert "  stays works as a worker only: started for one event, its program fails\n" in shown
-    assert "plain works" not in shown
-
-
-def test_times_recommend_nothing_that_fails_too(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    """A program with a fault works in no way."""
-    hook = {"type": "command", "name": "broken", "command": "exit 1", "worker": True}
-    fire("--settings", settings(hooks={"BeforeTool": [{"hooks": [hook]}]}), "--times", "1")
-    shown = capsys.readouterr().out
-    assert "1, 1 failed" in shown
-    assert "works as a worker" not in shown
-
-
-def test_the_titles_of_times_stand_above_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """Also where every name is shorter than the title."""
-    row = {"hook": "g", "way": "cold", "median": 1.0, "p90": 2.0, "longest": 3.0, "runs": 4, "failed": 0}
-    print_lines(*times_lines([row]))
-    title, line = capsys.readouterr().out.splitlines()[-2:]
-    assert title.index("way") == line.index("cold")
-    assert title.index("runs") == line.index("4")
-
-
-@pytest.mark.parametrize("times", ["0", "-1", "x", "10001"])
-def test_times_are_a_number(settings: Settings, times: str) -> None:
-    """Anything else is refused before a hook runs."""
-    with pytest.raises(SystemExit, match="1"):
-        fire("--settings", settings("touch ran"), "--times", times)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -89,12 +90,21 @@ def marks_in(env: tuple[bytes, ...]) -> bytes:
 @lru_cache(maxsize=16)
 def _read_at_start(env: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
     found = tuple(sorted(entry for entry in env if entry.startswith(_READ_AT_START)))
-    # An empty one counts as none, and could not be told from none any more.
-    if b"PYTHONPATH=" in found:
-        return None
-    if any(entry.startswith(b"PYTHON") and entry.partition(b"=")[0] not in _HARMLESS for entry in found):
-        return None
-    return found
+    return None if any(map(_keeps_cold, found)) else found
+
+
+def why_cold(env: Iterable[bytes]) -> str | None:
+    """The variable of an encoded environment that keeps scripts from being parked, and what to do; None without one."""
+    for entry in sorted(filter(_keeps_cold, env)):
+        name, _, value = entry.partition(b"=")
+        return f"{os.fsdecode(name)} is {'set' if value else 'empty'}; unset it"
+    return None
+
+
+def _keeps_cold(entry: bytes) -> bool:
+    # An empty PYTHONPATH counts as none, and could not be told from none any more.
+    is_unknown = entry.startswith(b"PYTHON") and entry.partition(b"=")[0] not in _HARMLESS
+    return is_unknown or entry == b"PYTHONPATH="
 
 
 def _version_files(recipe: Recipe, cwd: str) -> tuple[Signature, ...]:

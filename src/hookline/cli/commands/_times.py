@@ -1,33 +1,65 @@
 """How long the hooks of an event take: as they are configured, and started anew for each event."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from statistics import quantiles
 from typing import Any
 
 from msgspec.structs import replace
 
+from hookline.contract.endings import show_ending, telling_line
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult, Verdict
 from hookline.contract.vocabulary import OWN_DIALECT, HookType, RunWay
 from hookline.contract.wire import parse_json
 from hookline.engine.handler import HookEventHandler
 
+# Starting an interpreter before its event takes a tenth of a second, or some on a busy machine.
+_PATIENCE_S = 10.0
+# The event was fired once before these; a script is parked after its second run.
+_LEAST_TIMES = 2
+_TOO_FEW = "a script is warm from its third run on; give a larger number"
+
+_Spans = dict[tuple[str, RunWay], list[HookExecutionResult]]
+
 
 async def compare(
     handler: HookEventHandler, first: Verdict, fields: Mapping[str, Any], times: int
 ) -> list[dict[str, Any]]:
     """Fires the event so many times, and runs each command so many times cold; one row for each hook and way."""
-    spans: dict[tuple[str, RunWay], list[HookExecutionResult]] = {}
-    for _ in range(times):
-        _keep(spans, (await handler.fire(first.event, fields)).runs)
+    spans = await _fire_often(handler, first, fields, times)
+    reasons = {run.hook.label: why for run in first.runs if (why := _why_cold(handler, run.hook, spans, times))}
     for run in first.runs:
         if run.hook.type is HookType.COMMAND and run.hook.dialect == OWN_DIALECT and run.hook.refusal is None:
-            if all(way is RunWay.COLD for label, way in spans if label == run.hook.label):
+            if _ways(spans, run.hook) <= {RunWay.COLD}:
                 continue
             told = parse_json(run.stdin.decode())
             for _ in range(times):
                 _keep(spans, await handler.runner.execute_hooks_parallel((_cold(run.hook),), told))
-    return [_row(label, way, runs) for (label, way), runs in sorted(spans.items())]
+    return [_row(label, way, runs, reasons.get(label)) for (label, way), runs in sorted(spans.items())]
+
+
+async def _fire_often(handler: HookEventHandler, first: Verdict, fields: Mapping[str, Any], times: int) -> _Spans:
+    spans: _Spans = {}
+    may_wait = True
+    for _ in range(times):
+        # Events in a row leave no time to start interpreters, as an agent's events do.
+        if may_wait:
+            may_wait = await asyncio.to_thread(handler.runner.warmth.wait_until_parked, _PATIENCE_S)
+        _keep(spans, (await handler.fire(first.event, fields)).runs)
+    return spans
+
+
+def _why_cold(handler: HookEventHandler, hook: HookEntry, spans: _Spans, times: int) -> str | None:
+    """Why all runs of a Python script were cold; None for other hooks."""
+    if hook.type is not HookType.COMMAND or _ways(spans, hook) != {RunWay.COLD}:
+        return None
+    why = handler.runner.why_cold(hook)
+    return why if why is None or times >= _LEAST_TIMES else _TOO_FEW
+
+
+def _ways(spans: _Spans, hook: HookEntry) -> set[RunWay]:
+    return {way for label, way in spans if label == hook.label}
 
 
 def _cold(hook: HookEntry) -> HookEntry:
@@ -35,20 +67,31 @@ def _cold(hook: HookEntry) -> HookEntry:
     return replace(hook, worker=None, warm=False)
 
 
-def _keep(spans: dict[tuple[str, RunWay], list[HookExecutionResult]], runs: Sequence[HookExecutionResult]) -> None:
+def _keep(spans: _Spans, runs: Sequence[HookExecutionResult]) -> None:
     for run in runs:
         spans.setdefault((run.hook.label, run.way), []).append(run)
 
 
-def _row(label: str, way: RunWay, runs: Sequence[HookExecutionResult]) -> dict[str, Any]:
-    took = sorted(run.duration_ms for run in runs)
+def _row(label: str, way: RunWay, runs: Sequence[HookExecutionResult], why_cold: str | None) -> dict[str, Any]:
+    took = sorted(run.duration_ms for run in runs if not run.is_unasked)
     deciles = quantiles(took, n=10, method="inclusive") if len(took) > 1 else took * 9
+    has_failed = all(run.failed for run in runs)
     return {
         "hook": label,
         "way": way.value,
         "runs": len(runs),
         "failed": sum(run.failed for run in runs),
-        "median": round(deciles[4], 3),
-        "p90": round(deciles[8], 3),
-        "longest": round(took[-1], 3),
+        "unasked": sum(run.is_unasked for run in runs),
+        "median": round(deciles[4], 3) if took else None,
+        "p90": round(deciles[8], 3) if took else None,
+        "longest": round(took[-1], 3) if took else None,
+        **({"reason": _reason(runs)} if has_failed else {}),
+        **({"whyCold": why_cold} if why_cold else {}),
     }
+
+
+def _reason(runs: Sequence[HookExecutionResult]) -> str:
+    """Why the first of these failed that was asked at all."""
+    run = next((run for run in runs if not run.is_unasked), runs[0])
+    line = telling_line(run.stderr)
+    return f"{show_ending(run)} ({line})" if line else show_ending(run)

@@ -3,7 +3,7 @@
 Examples:
   hookline fire BeforeTool --input '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
   hookline fire BeforeTool --settings hooks.json --input @input.json --json
-  hookline fire BeforeTool --times 20       how long each hook takes, cold and as it is configured
+  hookline fire BeforeTool --times 20       how long each hook takes: cold, warm, or as a worker
 
 Exit codes:
   0  the operation goes on    2  it does not take place    1  the command failed
@@ -44,14 +44,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",
         metavar="JSON",
-        default="{}",
-        help="the event's own fields as one JSON object: inline, @FILE, or - for standard input",
+        help="the event's own fields as one JSON object: inline, @FILE, or - for standard input"
+        " (default: none; with --times a sample)",
     )
     parser.add_argument(
         "--times",
         metavar="N",
         type=_count,
-        help="fire it N times more, and show how long each hook takes: as it is configured, and started for each event",
+        help="fire it N times more, and show how long each hook takes: as it is configured (a worker, or warm: a Python"
+        " script whose interpreter waits), and cold, started for each event",
     )
     parser.add_argument("--session-id", metavar="ID", help="the session's id (default: a new one)")
     add_common_options(parser)
@@ -60,11 +61,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Fires the event and prints the result; the exit code is 2 when the operation does not take place."""
     event = event_of(given.event)
-    fields = _fields(given.input)
+    fields = _fields(given.input or "{}")
     if not Path(given.project).is_dir():
         tell(f"{given.project} is not a directory, so no hook can be started in it")
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False)
+    sample = None
+    if given.input is None and given.times:
+        sample, fields = _sample(config, event)
     _load_asyncio(config)
     from hookline.cli.interrupt import run_loop  # noqa: PLC0415 - it loads asyncio
     from hookline.engine.trust_notice import UNTRUSTED  # noqa: PLC0415 - with the engine
@@ -82,7 +86,9 @@ def run(given: argparse.Namespace) -> int:
     log = redactor.clean_records([record.to_dict() for record in memory.records])
     if given.json:
         # Programs keep this output. A person who looks at the terminal sees what the hooks wrote.
-        print_wire({**_report(verdict, log), **({"times": times} if given.times else {})}, redactor.clean_json)
+        measured = {"times": times} if given.times else {}
+        used = {} if sample is None else {"sample": fields}
+        print_wire({**_report(verdict, log), **used, **measured}, redactor.clean_json)
     else:
         subject = EVENT_TABLE[event].subject
         if subject is not None and subject not in fields:
@@ -91,8 +97,17 @@ def run(given: argparse.Namespace) -> int:
         known = {str(problem) for problem in config.get_problems()}  # make_config has reported them
         news = [record for record in log if record["kind"] != "settings" or record["message"] not in known]
         lines = fire_lines(verdict, news, enabled=config.get_enable_hooks(), project=project)
-        print_lines(*lines, *times_lines(times))
+        print_lines(*lines, *times_lines(times, sample))
     return EXIT_BLOCKED if verdict.blocked else 0
+
+
+def _sample(config: Config, event: HookEventName) -> tuple[str, Mapping[str, Any]]:
+    """What `check --run` would fire, and how to name it: most hooks fail on an event without fields."""
+    from hookline.cli.lint.samples import show_sample, usual_sample  # noqa: PLC0415 - only where it is asked for
+    from hookline.cli.lint.setup import read_setup  # noqa: PLC0415
+
+    subject, fields = usual_sample(event, read_setup(config))
+    return show_sample(subject, fields), fields
 
 
 def _load_asyncio(config: Config) -> None:

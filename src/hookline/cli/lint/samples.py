@@ -6,7 +6,9 @@ from typing import Any
 from hookline.cli.lint.matchers import subjects_of
 from hookline.cli.lint.setup import Setup
 from hookline.contract.events import HookEventName
+from hookline.contract.hooks import HookEntry
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.matcher import Match, match
 
 Fields = Mapping[str, Any]
 
@@ -59,6 +61,17 @@ def samples(event: HookEventName, setup: Setup) -> Iterator[tuple[str, Fields]]:
         for tool in map(str, subjects_of(event, setup)):
             for arguments in _CALLS.get(tool, ({},)):
                 yield tool, {"tool_name": tool, "tool_input": arguments, **told}
+
+
+def usual_sample(event: HookEventName, setup: Setup) -> tuple[str, Fields]:
+    """The input that most hooks of an event run for, with its subject; the first of several."""
+    hooks = setup.active(event)
+    return max(samples(event, setup), key=lambda sample: sum(runs_for(hook, sample[0]) for hook in hooks))
+
+
+def runs_for(hook: HookEntry, subject: str) -> bool:
+    """Whether the matcher of a hook matches the subject of a sample."""
+    return match(hook, subject, may_wait=True) is not Match.NO
 
 
 def show_sample(subject: str, fields: Mapping[str, Any]) -> str:

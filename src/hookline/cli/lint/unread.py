@@ -4,14 +4,13 @@ from collections.abc import AsyncIterator, Iterable
 
 from msgspec.structs import replace
 
-from hookline.cli.lint.samples import samples
+from hookline.cli.lint.samples import runs_for, samples
 from hookline.cli.lint.setup import Setup
 from hookline.cli.lint.trial import make_runner, told_to
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import OWN_DIALECT, HookType
 from hookline.contract.wire import stringify_json
 from hookline.engine.event_table import can_block
-from hookline.engine.matcher import Match, match
 from hookline.settings.read import Problem
 
 
@@ -22,7 +21,7 @@ async def unread_inputs(setup: Setup, silent: Iterable[HookEntry]) -> AsyncItera
     """
     runner = make_runner(setup)
     for hook in silent:
-        fields = next((given for subject, given in samples(hook.event, setup) if _runs_for(hook, subject)), None)
+        fields = next((given for subject, given in samples(hook.event, setup) if runs_for(hook, subject)), None)
         if fields is None or not can_block(hook) or not _is_plain(hook):
             continue
         told = told_to(hook, fields, setup)
@@ -32,10 +31,6 @@ async def unread_inputs(setup: Setup, silent: Iterable[HookEntry]) -> AsyncItera
         if run.stdout.strip() == str(len(stringify_json(told))):
             text = "never reads its input, so it can't tell one call from another; read the event from stdin"
             yield setup.at(hook, text, "command")
-
-
-def _runs_for(hook: HookEntry, subject: str) -> bool:
-    return match(hook, subject, may_wait=True) is not Match.NO
 
 
 def _is_plain(hook: HookEntry) -> bool:

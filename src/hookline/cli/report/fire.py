@@ -94,24 +94,39 @@ def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
             yield f"it {text}"
 
 
-def times_lines(times: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """How long each hook took, one line for each way in which it was run."""
+def times_lines(times: Sequence[Mapping[str, Any]], sample: str | None = None) -> Iterator[str]:
+    """How long each hook took, one line for each way in which it was run, and what to know about these."""
     if not times:
         return
     yield ""
-    yield style.bold("How long it takes (milliseconds)")
+    used = f", for a sample, {one_line(sample)} (--input gives another)" if sample else ""
+    yield style.bold("How long it takes (milliseconds)") + used
     width = max(len("hook"), *(len(cut(one_line(row["hook"]), _LABEL_WIDTH)) for row in times))
     yield style.dim(f"  {'hook':<{width}}  {'way':<8}  {'median':>9}  {'p90':>9}  {'longest':>9}  runs")
     for row in times:
         label = f"{cut(one_line(row['hook']), _LABEL_WIDTH):<{width}}"
-        spans = "  ".join(f"{row[name]:>9.3f}" for name in ("median", "p90", "longest"))
-        failed = style.warn(f", {row['failed']} failed") if row["failed"] else ""
-        yield f"  {label}  {row['way']:<8}  {spans}  {row['runs']}{failed}"
+        spans = "  ".join(_span(row[name]) for name in ("median", "p90", "longest"))
+        yield f"  {label}  {row['way']:<8}  {spans}  {row['runs']}{_failures(row)}"
     workers = {row["hook"] for row in times if row["way"] == RunWay.WORKER and row["failed"] < row["runs"]}
     for row in times:
+        label = cut(one_line(row["hook"]), _LABEL_WIDTH)
         if row["hook"] in workers and row["way"] == RunWay.COLD and row["failed"] == row["runs"]:
-            label = cut(one_line(row["hook"]), _LABEL_WIDTH)
             yield f"  {label} works as a worker only: started for one event, its program fails"
+        elif reason := row.get("reason"):
+            yield f"  {label} ({row['way']}) fails: {show_message(reason)}"
+        if why := row.get("whyCold"):
+            yield f"  {label} was never warm: {show_message(why)}"
+
+
+def _span(milliseconds: float | None) -> str:
+    return f"{'-':>9}" if milliseconds is None else f"{milliseconds:>9.3f}"
+
+
+def _failures(row: Mapping[str, Any]) -> str:
+    if not row["failed"]:
+        return ""
+    unasked = f" ({row['unasked']} not asked)" if row["unasked"] else ""
+    return style.warn(f", {row['failed']} failed{unasked}")
 
 
 def _headed(head: str, text: str) -> Iterator[str]:
