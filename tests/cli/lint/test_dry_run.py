@@ -1,12 +1,13 @@
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hookline.cli.lint.dry_run import dry_run
-from hookline.cli.lint.evidence import by_hook, summary_of
+from hookline.cli.lint.dry_run import DryRun, dry_run
+from hookline.cli.lint.evidence import Did, by_hook, summary_of
 from hookline.cli.lint.setup import read_setup
 from hookline.config import Config
 
@@ -214,3 +215,55 @@ def test_a_failing_guard_that_blocks_is_told_as_such(project: Path) -> None:
     assert [text for _, _, text in findings(Config(project, settings=given))] == [
         "exited with code 127; its onError is block, so it blocks every time (tried on glob)"
     ]
+
+
+CRASHES_WITHOUT_A_FILE = """
+import json, sys
+print('{"ready": true}', flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    asked["input"]["tool_input"]["file_path"]
+    print(json.dumps({"id": asked["id"], "output": None}), flush=True)
+"""
+
+
+def worker(project: Path, text: str, **more: Any) -> Config:
+    """A worker in Python for BeforeTool."""
+    (project / "worker.py").write_text(text)
+    hook = {"type": "command", "command": f"{sys.executable} worker.py", "worker": True, **more}
+    given = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+    return Config(project, settings=given)
+
+
+def tried_by(config: Config) -> DryRun:
+    system = config.get_hook_system()
+    assert system is not None
+    return asyncio.run(dry_run(system, read_setup(config)))
+
+
+@pytest.mark.req("WARM-022")
+def test_a_worker_that_crashed_is_asked_about_the_other_samples(project: Path) -> None:
+    """However often it crashes: each sample is tried, and the crash is reported once."""
+    tried = tried_by(worker(project, CRASHES_WITHOUT_A_FILE))
+    ((_, trials),) = by_hook(tried.trials)
+    failed = [trial.run.error for trial in trials if trial.did is Did.FAILS]
+    assert failed == ["has no answer: its worker exited with code 1"] * 6
+    assert summary_of(trials).endswith("; lets pass 5 others")
+    assert len(tried.findings) == 1
+
+
+@pytest.mark.req("WARM-022")
+def test_samples_that_a_worker_was_not_asked_about_are_no_failures(project: Path) -> None:
+    """One that hangs is not started again for each of them; a second warning would only repeat the first."""
+    # Longer than the pause before its third start.
+    tried = tried_by(worker(project, "import time; time.sleep(600)", timeout=1500))
+    ((_, trials),) = by_hook(tried.trials)
+    assert summary_of(trials) == (
+        "fails on read_file notes.txt, read_file .env, write_file notes.txt; was not asked about write_file .env, "
+        "replace notes.txt, list_directory ., glob **/*.py, 4 more"
+    )
+    (finding,) = tried.findings
+    assert finding.problem.message == (
+        'timed out after 1500ms: the first line of its worker is to be {"ready": true}, and has to be flushed; '
+        'such a hook has no effect; with "onError": "block" it would block (tried on read_file)'
+    )

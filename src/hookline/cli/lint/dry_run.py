@@ -1,19 +1,20 @@
 """Fires sample inputs exactly as an agent would, and reports what the hooks' authors should know."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
-from hookline.cli.lint.evidence import Trial, by_hook
+from hookline.cli.lint.evidence import Did, Trial, by_hook
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.reactions import reactions
 from hookline.cli.lint.samples import samples, show_sample
 from hookline.cli.lint.setup import Setup
 from hookline.cli.lint.unread import unread_inputs
 from hookline.contract.answers import read_stdout
-from hookline.contract.endings import has_traceback, show_ending, telling_line
+from hookline.contract.endings import has_traceback, show_ending, show_ms, telling_line
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import HookExecutionResult, SkipKind, Verdict
+from hookline.contract.vocabulary import RunWay
 from hookline.engine.event_table import EVENT_TABLE, EventRow, can_block
 from hookline.system import HookSystem
 
@@ -62,6 +63,8 @@ async def dry_run(system: HookSystem, setup: Setup) -> DryRun:
         async for subject, sample, verdict in _fire_samples(system, setup):
             trials += (Trial(sample, run) for run in verdict.runs)
             for rule, run, text in _readings(verdict):
+                if run.is_unasked and _has_failed(run, trials):
+                    continue
                 key = (run.hook.origin, run.hook.location, text)
                 problem = setup.at(run.hook, f"{text} (tried on {subject})", "command")
                 found.setdefault(key, Finding(rule=rule, problem=problem))
@@ -78,7 +81,20 @@ async def _fire_samples(system: HookSystem, setup: Setup) -> AsyncIterator[tuple
     for event in HookEventName:
         if setup.active(event):
             for subject, fields in samples(event, setup):
-                yield subject, show_sample(subject, fields), await handler.fire(event, fields)
+                verdict = await handler.fire(event, fields)
+                if any(map(_has_crashed, verdict.runs)):
+                    handler.runner.stays.drain()
+                yield subject, show_sample(subject, fields), verdict
+
+
+def _has_crashed(run: HookExecutionResult) -> bool:
+    """Whether a worker is needed that has not failed yet; one that hangs would take its whole time for each sample."""
+    return run.way is RunWay.WORKER and run.failed and not run.timed_out and not run.is_unasked
+
+
+def _has_failed(run: HookExecutionResult, trials: Sequence[Trial]) -> bool:
+    """Whether the hook has failed when it was asked, which is why it was not asked again."""
+    return any(each.run.hook is run.hook and each.did is Did.FAILS for each in trials)
 
 
 def _untried(system: HookSystem, setup: Setup) -> Iterator[Finding]:
@@ -117,7 +133,9 @@ def _failure(run: HookExecutionResult, row: EventRow) -> tuple[str, str]:
     if run.blocks:
         return "run-failed", f"{how}; its onError is block, so it blocks every time"
     if could_not_run:
-        time = '; give it more time ("timeout" is in milliseconds), or make it faster' if run.timed_out else ""
+        # A worker's own message says what else to look for, such as a first line that was not flushed.
+        is_slow = run.error == f"timed out after {show_ms(run.hook.timeout_ms)}"
+        time = '; give it more time ("timeout" is in milliseconds), or make it faster' if is_slow else ""
         remedy = '; with "onError": "block" it would block' if can_block(run.hook) else ""
         return "run-failed", f"{how}; such a hook has no effect{time}{remedy}"
     if has_traceback(run.stderr):

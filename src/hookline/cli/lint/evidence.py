@@ -20,6 +20,7 @@ class Did(StrEnum):
     ASKS = "asks about"
     REWRITES = "rewrites"
     FAILS = "fails on"
+    UNASKED = "was not asked about"
     PASSES = "lets pass"
 
 
@@ -34,6 +35,8 @@ class Trial:
     def did(self) -> Did:
         """What the hook did; a failure is one even if it blocks."""
         answer = self.run.answer
+        if self.run.is_unasked:
+            return Did.UNASKED
         if self.run.failed:
             return Did.FAILS
         if answer is None:
