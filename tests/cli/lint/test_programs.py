@@ -154,3 +154,11 @@ def test_a_path_with_a_space_wants_quotes(command: str, taken: str, project: Pat
         f"names a file that has a space in it, so only {taken} is taken; quote it: './my hooks/guard.sh'"
     )
     assert fault(command.replace("./my hooks/guard.sh", "'./my hooks/guard.sh'"), project) is None
+
+
+def test_a_command_to_run_is_quoted(tmp_path: Path) -> None:
+    """A person copies it."""
+    write(tmp_path / "sp ace" / "ok.py", "#!/bin/sh\n", mode=0o644)
+    assert fault("'sp ace/ok.py'", tmp_path) == (
+        "names sp ace/ok.py, which is not executable; run: chmod +x 'sp ace/ok.py'"
+    )

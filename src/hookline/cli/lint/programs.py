@@ -139,7 +139,7 @@ def _file_fault(name: str, project_dir: str, env: Mapping[str, str]) -> str | No
     if not path.is_file():
         return f"names {name}, which does not exist; {_CREATE}"
     if not os.access(path, os.X_OK):
-        return f"names {name}, which is not executable; run: chmod +x {name}"
+        return f"names {name}, which is not executable; run: chmod +x {quote(name)}"
     return _shebang_fault(name, path, env)
 
 
