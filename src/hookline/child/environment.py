@@ -67,13 +67,18 @@ def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
             handed_on.append(entry)
         if name == "SHLVL":
             level = value
-        needs_bash = needs_bash or name in _BASH_REWRITES or name.startswith("BASH")
+        needs_bash = needs_bash or is_for_bash(name)
     if level.isascii() and level.isdecimal() and int(level) <= _HIGHEST_SHELL_LEVEL:
         handed_on.append(f"SHLVL={int(level)}".encode())
     else:
         needs_bash = True
     marked = os.fsencode(f"{CHILD_MARK}={marks}")
     return Environment(dict(items), tuple(encoded), needs_bash, tuple(handed_on), marked)
+
+
+def is_for_bash(name: str) -> bool:
+    """Whether only bash can run a command right that has this variable."""
+    return name in _BASH_REWRITES or name.startswith("BASH")
 
 
 def own_environment(hook: HookEntry, inherited: Mapping[str, str]) -> Mapping[str, str]:

@@ -55,9 +55,10 @@ class Features:
 FEATURES = Features()
 
 
-def unknown_words() -> list[str]:
-    """The words in HOOKLINE_CHILD that switch nothing off."""
-    return [word for word in _words() if word not in WORDS]
+def unknown_word() -> str | None:
+    """What to say about the first word in HOOKLINE_CHILD that switches nothing off; None without one."""
+    unknown = next((word for word in _words() if word not in WORDS), None)
+    return unknown and f"HOOKLINE_CHILD has {unknown!r}, which is not one of {', '.join(WORDS)}"
 
 
 def _is_off(word: str) -> bool:

@@ -1,9 +1,11 @@
 """Which hooks may have an interpreter parked; what that takes is loaded when a hook runs for the second time."""
 
+import os
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from hookline.child.environment import is_for_bash
 from hookline.child.features import FEATURES
 from hookline.contract.hooks import HookEntry
 
@@ -45,10 +47,10 @@ class Warmth:
         """Why a Python script is not warm although it ran often enough; None for other hooks."""
         from hookline.child.command import direct_invocation  # noqa: PLC0415 - only where somebody measures hooks
         from hookline.child.parked.recipe import recipe_of  # noqa: PLC0415
-        from hookline.child.parked.surroundings import why_cold  # noqa: PLC0415
 
+        usual = {name: value for name, value in env.items() if not is_for_bash(name)}
         try:
-            invocation = direct_invocation(hook.command or "", cwd, env)
+            invocation = direct_invocation(hook.command or "", cwd, usual)
         except (OSError, ValueError):
             return None  # starting it has reported that
         if invocation is None or recipe_of(invocation, cwd) is None:
@@ -61,7 +63,7 @@ class Warmth:
             return 'it has "warm": false'
         if hook.limits is not None:
             return "it has limits, which need a start of their own"
-        return why_cold(invocation.env) or "its interpreter could not be started before the event"
+        return cold_variable(env) or "its interpreter could not be started before the event"
 
     def close(self) -> None:
         """End all of them; hooks that run later run cold."""
@@ -78,3 +80,12 @@ class Warmth:
             if self._parking is None and self._most:
                 self._parking = Parking(self._most, cold=self.cold)
             return self._parking
+
+
+def cold_variable(env: Mapping[str, str]) -> str | None:
+    """Which variable keeps every Python script cold, and what to do; None without one."""
+    from hookline.child.parked.surroundings import why_cold  # noqa: PLC0415 - only where somebody asks
+
+    if name := next(filter(is_for_bash, env), None):
+        return f"{name} is set, so bash has to start each command; unset it"
+    return why_cold(os.fsencode(f"{name}={value}") for name, value in env.items())

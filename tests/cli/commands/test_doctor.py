@@ -13,6 +13,7 @@ import pytest
 from tests.fleet.company import LATER, Company, agents_off, hook_off, settings
 
 from hookline.adapters.table import ADAPTERS
+from hookline.child.features import FEATURES
 from hookline.cli.main import main
 from hookline.settings.trust import default_trust_path
 
@@ -285,6 +286,47 @@ def test_what_is_off_on_purpose_is_only_noted(own_home: Path, capsys: pytest.Cap
         ("log", "disabled by hooksConfig.log.enabled; hooks run, and nothing is recorded"),
         ("BeforeTool", f"./none is disabled by {file}"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("PYTHONFAULTHANDLER", "1", "PYTHONFAULTHANDLER is set; unset it"),
+        ("PYTHONPATH", "", "PYTHONPATH is empty; unset it"),
+        ("BASH_ENV", "/dev/null", "BASH_ENV is set, so bash has to start each command; unset it"),
+    ],
+)
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_variable_that_keeps_hooks_cold_is_noted(
+    name: str,
+    value: str,
+    why: str,
+    *,
+    is_own: bool,
+    own_home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With what to do; so is one of a single hook's own."""
+    hook = {"type": "command", "name": "guard", "command": "true", "env": {name: value} if is_own else {}}
+    write(own_home, hooks={"BeforeTool": [{"hooks": [hook]}]})
+    if not is_own:
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(vars(FEATURES), "why_cold", None)
+    _, signs = examine(capsys)
+    message = f"guard is always cold: in its env, {why}" if is_own else f"every Python hook is cold: {why}"
+    assert ("warm hooks", "odd", message) in signs
+
+
+def test_a_variable_that_hooks_do_not_get_is_not_noted(
+    own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`hooksConfig.environment` keeps it from them."""
+    write(own_home, "true", hooksConfig={"environment": {"deny": ["PYTHONFAULTHANDLER"]}})
+    monkeypatch.setenv("PYTHONFAULTHANDLER", "1")
+    monkeypatch.setitem(vars(FEATURES), "why_cold", None)
+    _, signs = examine(capsys)
+    assert [health for about, health, _ in signs if about == "warm hooks"] == ["good"]
 
 
 def test_a_word_that_switches_nothing_off_is_noted(

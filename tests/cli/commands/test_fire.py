@@ -496,3 +496,13 @@ def test_fire_has_the_hints_of_check(
     main(["fire", "BeforeTool", "--settings", str(file)])
     printed = capsys.readouterr().out
     assert (note in printed) if note else ("note:" not in printed)
+
+
+def test_a_word_that_switches_nothing_off_is_reported(
+    settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody wants something else than what happens."""
+    monkeypatch.setenv("HOOKLINE_CHILD", "colder")
+    assert fire("--settings", settings("true")) == 0
+    said = "HOOKLINE_CHILD has 'colder', which is not one of popen, threads, shell, cold"
+    assert capsys.readouterr().err.count(said) == 1

@@ -170,6 +170,7 @@ def test_times_have_warm_runs_from_the_third_run_on(
         ({"warm": False}, {}, 3, 'it has "warm": false'),
         ({"limits": {"files": 100}}, {}, 3, "it has limits, which need a start of their own"),
         ({}, {"PYTHONFAULTHANDLER": "1"}, 3, "PYTHONFAULTHANDLER is set; unset it"),
+        ({}, {"BASH_ENV": "/dev/null"}, 3, "BASH_ENV is set, so bash has to start each command; unset it"),
         ({}, {"PYTHONPATH": ""}, 3, "PYTHONPATH is empty; unset it"),
         ({"env": {"PYTHONPROFILEIMPORTTIME": "1"}}, {}, 3, "PYTHONPROFILEIMPORTTIME is set; unset it"),
     ],

@@ -15,8 +15,8 @@ from hookline.bridge.judge import hosts
 from hookline.bridge.losses import losses_of
 from hookline.bridge.state import installations
 from hookline.child.command import shell_invocation
-from hookline.child.features import FEATURES, WORDS, unknown_words
 from hookline.cli.commands._examine_fleet import fleet_signs, policy_signs
+from hookline.cli.commands._examine_warm import warm_sign
 from hookline.cli.commands._signs import Health, Sign
 from hookline.cli.commands.fire import fire_once
 from hookline.cli.interrupt import run_loop
@@ -30,7 +30,7 @@ from hookline.config import Config
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import DEFAULT_MAX_WARM, OWN_DIALECT, ConfigSource
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.errors import HooklineError
 from hookline.files import open_regular
 from hookline.log.entry import LogQuery
@@ -58,7 +58,7 @@ def examine(config: Config) -> list[Sign]:
         *_switches(config),
         _shell(setup),
         _limits(setup),
-        _warm(setup),
+        warm_sign(setup),
         _log(setup),
         *_trust_store(setup),
         *_hooks(setup),
@@ -195,21 +195,6 @@ def _limits(setup: Setup) -> Sign:
         f"the system allows {allowed[0]} open files and {allowed[1]} processes"
     )
     return Sign("limits", Health.GOOD, message)
-
-
-def _warm(setup: Setup) -> Sign:
-    """Whether interpreters of Python scripts are started before their events."""
-    if unknown := unknown_words():
-        known = ", ".join(WORDS)
-        return Sign("warm hooks", Health.ODD, f"HOOKLINE_CHILD has {unknown[0]!r}, which is not one of {known}")
-    warm = setup.options.warm
-    most = DEFAULT_MAX_WARM * warm if isinstance(warm, bool) else warm.max
-    if not most:
-        why = "hooksConfig.warm is false" if warm is False else "hooksConfig.warm.max is 0"
-        return Sign("warm hooks", Health.GOOD, f"off: {why}")
-    if FEATURES.why_cold is not None:
-        return Sign("warm hooks", Health.GOOD, f"off: {FEATURES.why_cold}; hooks run all the same")
-    return Sign("warm hooks", Health.GOOD, f"the interpreters of at most {most} Python scripts wait for events")
 
 
 def _log(setup: Setup) -> Sign:

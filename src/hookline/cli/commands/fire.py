@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hookline.child.features import unknown_word
 from hookline.cli.ending import end_at_once
 from hookline.cli.loading import load_asyncio
 from hookline.cli.options import add_common_options, event_of, make_config
@@ -64,6 +65,8 @@ def run(given: argparse.Namespace) -> int:
     fields = _fields(given.input or "{}")
     if not Path(given.project).is_dir():
         tell(f"{given.project} is not a directory, so no hook can be started in it")
+    if unknown := unknown_word():
+        tell(unknown)
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False)
     sample = None
