@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable
-from contextlib import suppress
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -71,3 +72,13 @@ def with_enough_time(first_ms: float, reached: Path, attempt: Callable[[float], 
             return outcome
         assert timeout_ms < 10_000, f"{reached.name} does not appear, however much time there is"
         timeout_ms *= 3
+
+
+@contextmanager
+def traced() -> Iterator[None]:
+    """Counts what Python allocates from here on: pages of the system would hide what fits into the room they have."""
+    tracemalloc.start()
+    try:
+        yield
+    finally:
+        tracemalloc.stop()
