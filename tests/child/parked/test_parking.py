@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -124,6 +125,17 @@ def test_other_commands_run_cold(garage: Garage, command: str) -> None:
     garage.script(COUNTS)
     garage.script(f'#!/bin/sh\nexec {sys.executable} -I "$@"\n', "wrapper", mode=0o755)
     assert garage.ways(garage.job(command.format(python=sys.executable)), 3) == ["cold"] * 3
+    assert (count(garage), garage.parking.pids) == (3, ())
+
+
+@pytest.mark.req("WARM-002")
+def test_programs_of_other_names_run_cold(garage: Garage) -> None:
+    """Such as `uv run hook.py`, even if the program is Python: what its words mean is not known."""
+    garage.script(COUNTS)
+    garage.script(COUNTS, "run")
+    (garage.folder / "uv").symlink_to(os.path.realpath(sys.executable))
+    job = garage.job("uv run hook.py", {"PATH": f"{garage.folder}:/usr/bin:/bin"})
+    assert garage.ways(job, 3) == ["cold"] * 3
     assert (count(garage), garage.parking.pids) == (3, ())
 
 
@@ -338,6 +350,21 @@ def test_an_idle_interpreter_ends(tmp_path: Path) -> None:
     garage.parking.close()
 
 
+@pytest.mark.req("WARM-005")
+def test_five_minutes_are_what_it_waits(parked: Garage) -> None:
+    """As the documentation says, unless somebody asks for another time."""
+    lot = parked.parking._lot
+    (place,) = lot._places.values()
+    place.last_used = time.monotonic() - 240
+    with lot._lock:
+        assert lot.end_idle()
+        assert len(lot.pids()) == 2
+        assert 0 < lot.until_idle() <= 60
+        place.last_used -= 61
+        assert not lot.end_idle()
+    assert parked.parking.pids == ()
+
+
 def test_nobody_refers_to_it_any_more(tmp_path: Path) -> None:
     """An engine that is never closed leaves nothing behind."""
     garage = Garage(tmp_path)
@@ -468,6 +495,27 @@ def test_it_does_not_take_the_event(parked: Garage) -> None:
     (outcome,) = parked.run(parked.job(f"{parked.python} hook.py", timeout_ms=300), limits=ChildLimits(grace_s=0.3))
     assert (outcome.timed_out, outcome.way, count(parked)) == (True, "warm", 2)
     wait_for(lambda: not is_alive(spare))
+
+
+@pytest.mark.req("WARM-006")
+def test_its_status_is_lost(tmp_path: Path) -> None:
+    """If the program ignores SIGCHLD, the kernel throws it away: that is reported, and the script has run once."""
+    Garage(tmp_path).script(COUNTS)
+    program = textwrap.dedent(f"""
+        import signal
+        from pathlib import Path
+        from tests.child.parked.conftest import Garage
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        garage = Garage(Path({str(tmp_path)!r}))
+        for _ in range(2):
+            (outcome,) = garage.run(garage.job(garage.python + " hook.py"))
+            print(outcome.way, outcome.exit_code, outcome.stdout, "exit status was lost" in str(outcome.error))
+        garage.parking.close()
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    ways = ("cold", "warm")
+    assert (done.stdout.splitlines(), done.stderr) == ([f"{way} None b'ran\\n' True" for way in ways], "")
+    assert (tmp_path / "runs").read_text() == "xx"
 
 
 def test_many_events_at_once(parked: Garage) -> None:

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hookline.child.parked.recipe import Recipe
+from hookline.child.parked import surroundings
+from hookline.child.parked.recipe import Recipe, signature
 from hookline.child.parked.surroundings import facts_of, own_state
 from hookline.child.spawn import Invocation
 
@@ -38,6 +39,17 @@ def test_other_variables(name: str) -> None:
     """They are passed on, so they need no other interpreter."""
     found = [facts_of(RECIPE, Invocation(b"python", ("python",), env), "/") for env in ((), (f"{name}=1".encode(),))]
     assert found[0] == found[1]
+
+
+@pytest.mark.req("WARM-003")
+def test_another_time_zone_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The C library has read the file of it when it started."""
+    invocation = Invocation(b"python", ("python",), ())
+    before = facts_of(RECIPE, invocation, "/")
+    assert before == facts_of(RECIPE, invocation, "/")
+    changed = "/etc/localtime"  # which is not ours to change
+    monkeypatch.setattr(surroundings, "signature", lambda path: (1,) if path == changed else signature(path))
+    assert before != facts_of(RECIPE, invocation, "/")
 
 
 @pytest.mark.req("WARM-003")

@@ -1,12 +1,16 @@
 import asyncio
 import json
 import re
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
+from tests.patience import until
 
 from hookline import Hooks
+from hookline.child.features import FEATURES
 from hookline.hook import BeforeTool
 from hookline.settings.paths import SettingsPaths
 
@@ -97,6 +101,34 @@ def test_without_a_terminal_it_is_one_wide_table(stocked: "Workbench") -> None:
     assert re.split(r"\s{2,}", lines[4].strip())[:7] == ["broken", "on", "*", "1.5 s", "parallel", "1 (cold)", "1"]
     assert lines[2].endswith(".llxprt/settings.json:9")
     assert lines[-1] == "1 hook is not trusted and does not run; look at it and run: hookline trust"
+
+
+@pytest.mark.req("WARM-009")
+def test_warm_runs_are_shown(workbench: "Workbench") -> None:
+    """With how many of them there were in each way."""
+    script = workbench.script("import sys\nsys.stdin.read()\n", "guard.py")
+    entry = hook(f"{sys.executable} {script}", name="guard")
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": [entry]}]}})
+    paths = SettingsPaths(project=workbench.project_file, user=workbench.user_file, system=workbench.project / "none")
+    with (
+        patch.dict(vars(FEATURES), {"warm": True}),
+        Hooks(workbench.project, settings_paths=paths) as hooks,
+    ):
+        session = hooks.session().sync
+
+        def warm_runs() -> int:
+            session.before_tool("ls", {})
+            return int(workbench.json("list")["hooks"][0]["ways"].get("warm", 0))
+
+        until(lambda: warm_runs() > 1)
+    (listed,) = workbench.json("list")["hooks"]
+    runs, ways = listed["runs"], listed["ways"]
+    assert (runs, ways["cold"] >= 2) == (ways["warm"] + ways["cold"], True)
+    shown = re.split(r"\s{2,}", workbench.run("list").splitlines()[2].strip())[5]
+    assert shown in {
+        f"{runs} ({ways['cold']} cold, {ways['warm']} warm)",
+        f"{runs} ({ways['warm']} warm, {ways['cold']} cold)",
+    }
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
