@@ -72,7 +72,7 @@ class Garage:
 
     def settle(self) -> None:
         """Wait until new spares are ready."""
-        assert self.parking.wait_until_idle()
+        assert self.parking.wait_until_idle(90)
 
 
 @pytest.fixture(autouse=True)

@@ -54,7 +54,7 @@ PROBES = {
     "argv": "import sys\nprint(sys.argv, sys.orig_argv[1:], __file__, __name__)",
     "cmdline": "print(open('/proc/self/cmdline', 'rb').read(), open('/proc/self/comm').read())",
     "main": "import sys\nm = sys.modules['__main__']\nprint(sorted(vars(m)), m.__spec__, m.__loader__.__class__, m.__builtins__)",
-    "path": "import sys\nprint(sys.path, [p for p in sys.path_importer_cache if 'parked/site' in p], [getattr(f, '__name__', '?') for f in sys.meta_path], len(sys.path_hooks))",
+    "path": "import sys\nprint(sys.path, [p for p in sys.path_importer_cache if p.startswith('/proc')], [getattr(f, '__name__', '?') for f in sys.meta_path], len(sys.path_hooks), sys.modules['zipimport']._zip_directory_cache)",
     "flags": "import sys\nprint(sys.flags, sys.warnoptions, sys._xoptions, sys.dont_write_bytecode)",
     "executable": "import sys\nprint(sys.executable, sys.prefix, sys.base_prefix, sys.version)",
     "environment": "import os\nprint([(k, v) for k, v in os.environ.items() if k != 'HOOKLINE_RUN'])",

@@ -12,7 +12,6 @@ from tests.child.parked.conftest import PYTHONS, Garage
 from tests.child.parked.test_parking import COUNTS, count
 
 from hookline.child.batch import ChildJob
-from hookline.child.parked import interpreter
 from hookline.child.parked.recipe import recipe_of
 from hookline.child.spawn import Invocation
 
@@ -182,19 +181,6 @@ def test_another_sitecustomize_comes_first(garage: Garage) -> None:
     (packages / "first.pth").write_text(f"import sys; sys.path.insert(0, '{garage.folder}/first')\n")
     assert garage.ways(job, 4) == ["cold"] * 4
     assert count(garage) == 6
-
-
-def test_hookline_is_removed_or_replaced(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without our files, or with those of another version, Python would run the script when it is parked."""
-    site = garage.folder / "site"
-    shutil.copytree(interpreter.SITE, site)
-    monkeypatch.setattr(interpreter, "SITE", str(site))
-    monkeypatch.setattr(interpreter, "_INSTALLED", interpreter.installed())
-    garage.script(COUNTS)
-    assert garage.ways(garage.job(f"{garage.python} hook.py"), 2) == ["cold", "warm"]
-    shutil.rmtree(site)
-    assert garage.ways(garage.job(f"{garage.python} hook.py again"), 3) == ["cold"] * 3
-    assert count(garage) == 5
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler")

@@ -60,9 +60,9 @@ class Attendant:
             self._thread = thread
         return True
 
-    def wait_until_idle(self, timeout_s: float) -> None:
-        """Wait until everything has been done; the lock is held."""
-        self._idle.wait_for(lambda: not self._pending, timeout_s)
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        """Wait until everything has been done, and return whether it has; the lock is held."""
+        return self._idle.wait_for(lambda: not self._pending, timeout_s)
 
     def close_later(self) -> None:
         """Have the thread close the employer: a garbage collection may call this at any time, even under the lock."""

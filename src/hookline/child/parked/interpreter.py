@@ -11,30 +11,18 @@ site/_hookline_keeper.py), or `alone`. When a socket is closed, the process at i
 import os
 import socket
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
 
 from hookline.child import strays
-from hookline.child.parked.recipe import Recipe, Signature, signature
+from hookline.child.parked import archive
+from hookline.child.parked.recipe import Recipe
 from hookline.child.parked.spare import LONGEST_MESSAGE, Spare, leave, wake_stopped
 from hookline.child.reaper import REAPER
 from hookline.child.spawn import Invocation, spawn
 from hookline.contract.vocabulary import CHILD_MARK
 
-SITE = str(Path(__file__).with_name("site"))
 VARIABLE = "HOOKLINE_PARK"
 
-_MODULES = (
-    "sitecustomize",
-    "_hookline_c",
-    "_hookline_frozen",
-    "_hookline_keeper",
-    "_hookline_library",
-    "_hookline_pages",
-    "_hookline_reports",
-)
 _PATIENCE_S = 20.0
-_MOST_PROBES = 64
 # Room in its environment for values that are longer at an event than they were when it was parked.
 _SLACK = "." * 256
 
@@ -48,9 +36,9 @@ class Interpreter:
 
     def __init__(self, invocation: Invocation, cwd: str, recipe: Recipe) -> None:
         """Start the hook's own command, and wait until it has stopped; raise NotParkedError or OSError."""
-        self._control, self.pid = _start(invocation, cwd, "park", recipe.script)
+        self._control, self.pid = start(invocation, cwd, "park", recipe.script)
         try:
-            self.paths = _answer(self._control, b"parked")
+            self.paths = answer(self._control, b"parked")
         except BaseException:
             self.end()
             raise
@@ -76,7 +64,7 @@ class Interpreter:
         wake_stopped(self.pid)
         self._control.settimeout(_PATIENCE_S)
         self._control.send(b"\0".join([b"load", *names]), socket.MSG_NOSIGNAL)
-        return {os.fsdecode(name) for name in _answer(self._control, b"loaded")}
+        return {os.fsdecode(name) for name in answer(self._control, b"loaded")}
 
     def copy_ahead(self, pages: Sequence[bytes]) -> None:
         """Have new spares get these pages of memory for themselves before their event: runs write to them."""
@@ -94,81 +82,17 @@ class Interpreter:
         leave(self.pid)
 
 
-class Trial(NamedTuple):
-    """What an interpreter did when it was tried."""
-
-    refusal: str | None
-    files: dict[str, Signature]
-    """What it read when it started: with other files it may not get to us, and run the script."""
-
-    def is_current(self) -> bool:
-        """Whether it would do the same now."""
-        return all(signature(path) == known for path, known in self.files.items())
-
-
-class Probes:
-    """Asks each interpreter once, in the same surroundings, whether it can be parked."""
-
-    def __init__(self) -> None:
-        self._trials: dict[tuple[Any, ...], Trial] = {}
-
-    def ask(self, recipe: Recipe, invocation: Invocation, cwd: str, facts: tuple[Any, ...]) -> Trial:
-        """Raise NotParkedError if this Python ignores what we ask of it, so that it would run the script."""
-        key = recipe.launcher, recipe.python, facts
-        trial = self._trials.get(key)
-        if trial is None or not trial.is_current():
-            if len(self._trials) > _MOST_PROBES:
-                self._trials.clear()
-            trial = self._trials[key] = _try(invocation, cwd, recipe)
-        if trial.refusal is not None:
-            raise NotParkedError(trial.refusal)
-        return trial
-
-
-def _try(invocation: Invocation, cwd: str, recipe: Recipe) -> Trial:
-    try:
-        program, *files = _probe(invocation, cwd, recipe)
-    except NotParkedError as error:
-        return Trial(str(error), {})
-    found = os.stat(recipe.python)  # noqa: PTH116
-    if not recipe.is_shim and program != b"%d:%d" % (found.st_dev, found.st_ino):
-        return Trial("the program has started another one", {})
-    paths = [os.fsdecode(each[1:]) for each in files if each.startswith(b"s")]
-    return Trial(None, {path: signature(path) for path in paths})
-
-
-def _probe(invocation: Invocation, cwd: str, recipe: Recipe) -> list[bytes]:
-    found = (*recipe.launcher, "-c", "pass")
-    control, pid = _start(Invocation(os.fsencode(_program(recipe, cwd)), found, invocation.env), cwd, "probe", "-c")
-    try:
-        return _answer(control, b"probed")
-    finally:
-        control.close()
-        leave(pid)
-
-
-def _program(recipe: Recipe, cwd: str) -> str:
-    return os.path.join(cwd, recipe.launcher[0])  # noqa: PTH118 - a name with a slash stays as it is
-
-
-def installed() -> tuple[Signature, ...]:
-    """The files that Python imports in order to stop before the script."""
-    return tuple(signature(f"{SITE}/{name}.py") for name in _MODULES)
-
-
-_INSTALLED = installed()
-
-
-def _start(invocation: Invocation, cwd: str, purpose: str, script: str) -> tuple[socket.socket, int]:
-    if installed() != _INSTALLED:  # without them Python would run the script
-        raise NotParkedError("the files of hookline have changed since this program was started")
+def start(invocation: Invocation, cwd: str, purpose: str, script: str) -> tuple[socket.socket, int]:
+    """Start Python so that it stops before the script; return the socket that leads to it, and its process id."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # Python looks at its streams when it starts, and pipes are what it will get. Nobody reads or writes these.
     read_end, write_end = os.pipe()
     wish = f"{VARIABLE}={theirs.fileno()}:{os.getpid()}:{purpose}:{script}"
-    env = (*_with_site(invocation.env), os.fsencode(wish))
     try:
-        pid = spawn(invocation._replace(env=env), cwd, (read_end, write_end, write_end), keep=(theirs.fileno(),))
+        with archive.opened() as site:
+            env = (*_with_site(invocation.env, f"/proc/self/fd/{site}"), os.fsencode(wish))
+            keep = theirs.fileno(), site
+            pid = spawn(invocation._replace(env=env), cwd, (read_end, write_end, write_end), keep)
     except BaseException:
         ours.close()
         raise
@@ -180,19 +104,20 @@ def _start(invocation: Invocation, cwd: str, purpose: str, script: str) -> tuple
     return ours, pid
 
 
-def _with_site(env: tuple[bytes, ...]) -> list[bytes]:
-    """The environment with our folder in front of PYTHONPATH, and a mark of its own."""
+def _with_site(env: tuple[bytes, ...], site: str) -> list[bytes]:
+    """The environment with our modules in front of PYTHONPATH, and a mark of its own."""
     entries: dict[bytes, bytes] = {}
     for entry in env:
         name, _, value = entry.partition(b"=")
         entries[name] = value
     path = entries.get(b"PYTHONPATH", b"")
-    entries[b"PYTHONPATH"] = os.fsencode(SITE) + (os.pathsep.encode() + path if path else b"")
+    entries[b"PYTHONPATH"] = os.fsencode(site) + (os.pathsep.encode() + path if path else b"")
     entries[CHILD_MARK.encode()] = entries.get(CHILD_MARK.encode(), b"") + next(strays.MARKS) + _SLACK.encode()
     return [name + b"=" + value for name, value in entries.items()]
 
 
-def _answer(control: socket.socket, wanted: bytes) -> list[bytes]:
+def answer(control: socket.socket, wanted: bytes) -> list[bytes]:
+    """What it answers behind this word; raise NotParkedError if it says something else, or nothing."""
     control.settimeout(_PATIENCE_S)
     try:
         word, *rest = control.recv(LONGEST_MESSAGE).split(b"\0")

@@ -14,11 +14,12 @@ from hookline.child.job import ChildJob
 from hookline.child.limit import RESERVES
 from hookline.child.parked.attendant import Attendant
 from hookline.child.parked.claim import Claim
-from hookline.child.parked.interpreter import Interpreter, NotParkedError, Probes
+from hookline.child.parked.interpreter import Interpreter, NotParkedError
 from hookline.child.parked.place import Place
 from hookline.child.parked.reports import MODULES, Report
 from hookline.child.parked.spare import Spare
 from hookline.child.parked.surroundings import facts_of, marks_in
+from hookline.child.parked.trial import try_start
 from hookline.child.spawn import Invocation
 from hookline.contract.vocabulary import DEFAULT_MAX_WARM
 
@@ -78,7 +79,6 @@ class _Lot:
         self._lock = threading.RLock()
         self.attendant = Attendant(self, self._lock)
         self._places: OrderedDict[tuple[bytes, tuple[str, ...], str], Place] = OrderedDict()
-        self._probes = Probes()
         # Those whose runs are over, and whose memory is to be freed.
         self._over: deque[Spare] = deque()
         # Those that are to end, and have not answered yet.
@@ -194,14 +194,14 @@ class _Lot:
         recipe, facts = place.recipe, place.facts
         if recipe is None or facts is None or facts_of(recipe, invocation, place.cwd) != facts:
             return  # it has changed since, or this thread has other signals blocked
-        trial = self._probes.ask(recipe, invocation, place.cwd, facts)
+        trial = try_start(invocation, place.cwd, recipe)
         interpreter = Interpreter(invocation, place.cwd, recipe)
         with self._lock:
             is_same = trial.is_current() and facts_of(recipe, invocation, place.cwd) == facts
             if self._is_closed or place.is_forgotten or not is_same:
                 interpreter.end()
                 return
-            place.take(interpreter, invocation)
+            place.take(interpreter, invocation, trial)
             place.spares = [interpreter.fork()]
 
     def _refill(self, place: Place, kind: str = "", found: Sequence[bytes] = ()) -> None:
@@ -285,7 +285,8 @@ class _Lot:
 
     def wait_until_idle(self, timeout_s: float) -> bool:
         with self._lock:
-            self.attendant.wait_until_idle(timeout_s)
+            if not self.attendant.wait_until_idle(timeout_s):
+                return False
             ready = [spare for place in self._places.values() for spare in place.spares]
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:

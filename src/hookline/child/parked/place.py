@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from hookline.child.parked.hiding import hiding
 from hookline.child.parked.interpreter import Interpreter
 from hookline.child.parked.recipe import Recipe, Signature, is_still_found, recipe_of, signature
 from hookline.child.parked.surroundings import facts_of, variables
@@ -12,6 +13,7 @@ from hookline.child.spawn import Invocation
 
 if TYPE_CHECKING:
     from hookline.child.parked.spare import Spare
+    from hookline.child.parked.trial import Trial
 
 # A folder that was changed so recently may change again within the same tick of its clock.
 _TICK_S = 0.05
@@ -41,6 +43,9 @@ class Place:
         self.fixed: dict[str, Signature] = {}
         self.searched: dict[str, Signature] = {}
         self.loaded: set[str] = set()
+        # What it had imported when it stopped, and which of that the folders have that it had searched.
+        self.imported: frozenset[str] = frozenset()
+        self.hidden: dict[str, frozenset[str]] = {}
         self.reporting: Signature = None
         self.reports: list[str] = []
 
@@ -61,16 +66,17 @@ class Place:
             self.recipe, self.facts, self.refusal = recipe, facts, None
         return is_current
 
-    def take(self, interpreter: Interpreter, invocation: Invocation) -> None:
-        """Have an interpreter from now on, which was started with this invocation."""
+    def take(self, interpreter: Interpreter, invocation: Invocation, trial: "Trial") -> None:
+        """Have an interpreter from now on, which was started with this invocation after this trial."""
         self.invocation, self.interpreter = invocation, interpreter
         self.reporting, self.loaded, self.fixed = None, set(), {}
+        self.imported, self.hidden = trial.imported, trial.hidden
         self.folder = _folder_of(self.script)
         self.searched = {self.folder: _UNKNOWN}
         for kind, path in ((each[:1], os.fsdecode(each[1:])) for each in interpreter.paths):
             if kind == b"s":
                 self.fixed[path] = signature(path)
-            else:
+            elif kind == b"l":
                 self.searched[path] = _UNKNOWN
 
     def has_loaded(self, names: set[str], report: Sequence[bytes]) -> None:
@@ -89,11 +95,16 @@ class Place:
         for folder, known in self.searched.items():
             now = signature(folder)
             if now != known or now is None:
-                if _hides(folder, self.loaded):
+                if self._hides_another(folder):
                     return False
                 is_settled = now is not None and time.time() - now[3] / 1e9 > _TICK_S
                 self.searched[folder] = now if is_settled else _UNKNOWN
         return True
+
+    def _hides_another(self, folder: str) -> bool:
+        """Whether a folder has one of the modules that are loaded, or hides others than before from Python's start."""
+        found = hiding(folder, self.loaded | self.imported)
+        return bool(found & self.loaded) or found & self.imported != self.hidden.get(folder, found & self.imported)
 
     def changes(self, invocation: Invocation) -> tuple[bytes, ...] | None:
         """How the environment differs from the one that it was parked with; None if that can't be sent."""
@@ -109,25 +120,3 @@ class Place:
 def _folder_of(script: str) -> str:
     """Where Python looks for modules first: beside the file that a link leads to."""
     return os.path.dirname(os.path.realpath(script) if os.path.islink(script) else script)  # noqa: PTH114, PTH120
-
-
-def _hides(folder: str, names: set[str]) -> bool:
-    """Whether a folder or archive has something that a script would import in place of these modules."""
-    try:
-        found = os.listdir(folder)  # noqa: PTH208 - pathlib is slow
-    except NotADirectoryError:
-        return _archive_hides(folder, names)
-    except OSError:
-        return False
-    return any(name.partition(".")[0] in names for name in found)
-
-
-def _archive_hides(path: str, names: set[str]) -> bool:
-    import zipimport  # noqa: PLC0415 - few scripts have archives
-
-    try:
-        archive = zipimport.zipimporter(path)
-    except zipimport.ZipImportError:
-        return False
-    archive.invalidate_caches()
-    return any(archive.find_spec(name) is not None for name in names)

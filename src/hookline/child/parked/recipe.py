@@ -29,6 +29,10 @@ class Recipe(NamedTuple):
     """By which PATH leads to the interpreter; empty if a path does."""
     is_shim: bool
     """True for a shim of pyenv, which looks into files and variables to choose an interpreter."""
+    program: str = ""
+    """The file that is executed with the words of `launcher`."""
+    arguments: tuple[str, ...] = ()
+    """The words behind the script."""
 
 
 def recipe_of(invocation: Invocation, cwd: str) -> Recipe | None:
@@ -36,12 +40,14 @@ def recipe_of(invocation: Invocation, cwd: str) -> Recipe | None:
     program = os.fsdecode(invocation.executable)
     command = python_command(invocation.argv)
     if command is not None:
-        launcher, script, python = (program, *command.launcher[1:]), command.script, program
+        launcher, script, python, started = command.launcher, command.script, program, program
+        arguments = invocation.argv[len(launcher) + 1 :]
     else:
         found = shebang_launcher(_start_of(os.path.join(cwd, program), _LONGEST_SHEBANG))  # noqa: PTH118 - at every event
         if found is None:
             return None
-        launcher, script, python = found, program, launched_python(found)
+        launcher, script, python, started = found, program, launched_python(found), found[0]
+        arguments = invocation.argv[1:]
         if not os.access(os.path.join(cwd, program), os.X_OK):  # noqa: PTH118
             return None  # starting it will report that
     name = "" if "/" in python else python
@@ -49,7 +55,7 @@ def recipe_of(invocation: Invocation, cwd: str) -> Recipe | None:
     if not os.path.isfile(os.path.join(cwd, script)):  # noqa: PTH113, PTH118
         return None
     kind = _kind(python, signature(python))
-    return None if kind is None else Recipe(launcher, python, script, name, kind == "shim")
+    return None if kind is None else Recipe(launcher, python, script, name, kind == "shim", started, arguments)
 
 
 def is_still_found(recipe: Recipe, invocation: Invocation, cwd: str) -> bool:

@@ -57,15 +57,23 @@ def facts_of(recipe: Recipe, invocation: Invocation, cwd: str) -> tuple[Any, ...
     if read_at_start is None:
         return None
     folder = os.path.dirname(recipe.python)  # noqa: PTH120 - at every event
+    program = signature(recipe.python)
     return (
-        signature(recipe.python),
+        program,
         signature(f"{folder}/pyvenv.cfg"),
         signature(f"{folder}/../pyvenv.cfg"),
+        *(signature(f"{path}._pth") for path in _executables(recipe.python, program)),
         signature("/etc/localtime"),
         read_at_start,
         own_state(),
         _version_files(recipe, cwd) if recipe.is_shim else None,
     )
+
+
+@lru_cache(maxsize=64)
+def _executables(python: str, _signed: Signature) -> tuple[str, ...]:
+    """The files beside which Python looks for a list of its folders."""
+    return tuple({python: None, os.path.realpath(python): None})
 
 
 def own_state() -> tuple[Any, ...]:

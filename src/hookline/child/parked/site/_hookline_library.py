@@ -50,11 +50,13 @@ class Library:
         return found
 
     def files(self) -> "list[bytes]":
-        """What decides how Python starts and finds modules: files (`s`), and folders with modules (`l`)."""
+        """What decides how Python starts: files (`s`), folders with modules (`l`), names of imported modules (`m`)."""
         leading = self.leading_entries()
         archives = [entry for entry in leading if entry.endswith(".zip") or os.path.isfile(entry)]
         found = [b"s" + os.fsencode(path) for path in self._files_of_site() + archives]
-        return found + [b"l" + os.fsencode(path) for path in leading if path not in archives]
+        found += [b"l" + os.fsencode(path) for path in leading if path not in archives]
+        imported = {name.partition(".")[0] for name in sys.modules} - {"sitecustomize", "__main__"}
+        return found + [b"m" + os.fsencode(name) for name in imported]
 
     def _files_of_site(self) -> "list[str]":
         """What `site` has read, or would read if it existed, and the modules that .pth files have imported."""

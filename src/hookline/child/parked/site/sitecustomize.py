@@ -1,10 +1,10 @@
 """Stops a hook's own Python before it opens the script, and lets a copy of it go on when there is an event.
 
-Python imports this module while it starts, because this folder is the first of PYTHONPATH. It runs in whatever
-Python the hook uses (3.8 and later), so it imports nothing of hookline but the modules beside it; ../interpreter.py is
-the other side, and explains the messages. For an event, the copy gets descriptors, directory and environment, and then
-this import ends as if this module did not exist: Python itself opens, compiles and runs the script, and exits as it
-always does.
+Python imports this module while it starts, because PYTHONPATH begins with an archive (../archive.py) that has it. It
+runs in whatever Python the hook uses (3.8 and later), so it imports nothing of hookline but the modules beside it;
+../interpreter.py is the other side, and explains the messages. For an event, the copy gets descriptors, directory and
+environment, and then this import ends as if this module did not exist: Python itself opens, compiles and runs the
+script, and exits as it always does.
 """
 
 import os
@@ -77,7 +77,7 @@ def _read(path: str) -> bytes:
 
 
 def _leave_no_trace() -> "str | None":
-    """Take this folder out of Python's path, as if it had never been there; return what hookline asks for."""
+    """Take this archive out of Python's path, as if it had never been there; return what hookline asks for."""
     here = os.path.dirname(os.path.abspath(__file__))
     rest = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if rest[0] == here:
@@ -88,6 +88,8 @@ def _leave_no_trace() -> "str | None":
         os.environ.pop("PYTHONPATH", None)
     sys.path[:] = [entry for entry in sys.path if entry != here]
     sys.path_importer_cache.pop(here, None)
+    sys.modules["zipimport"]._zip_directory_cache.pop(here, None)
+    os.close(int(os.path.basename(here)))
     return os.environ.pop("HOOKLINE_PARK", None)
 
 
@@ -233,5 +235,9 @@ except BaseException:
     os._exit(1)
 
 # The one that Python would have found without us. If there is none, this fails as the import that led here would have.
-sys.modules.pop("sitecustomize", None)
-import sitecustomize  # noqa: F401
+_this = sys.modules.pop("sitecustomize")
+try:
+    import sitecustomize  # noqa: F401
+except BaseException:
+    sys.modules["sitecustomize"] = _this  # zipimport of Python 3.9 and earlier would fail to remove it
+    raise
