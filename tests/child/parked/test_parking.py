@@ -377,6 +377,37 @@ def test_nobody_refers_to_it_any_more(tmp_path: Path) -> None:
     wait_for(lambda: not any(map(is_alive, pids)))
 
 
+@pytest.mark.req("WARM-005")
+def test_closed_while_spares_are_to_end(garage: Garage) -> None:
+    """Those that were announced an event and got none have yet to answer: they end all the same, and are reaped."""
+    jobs = []
+    for name in "abcdef":
+        garage.script("", f"{name}.py")
+        jobs.append(garage.job(f"{garage.python} {name}.py"))
+    for _ in range(2):
+        garage.run(*jobs)
+    assert len(garage.parking.pids) == 12
+    with _umask():
+        asyncio.run(run_children(jobs))
+    garage.parking.close()
+    wait_for(lambda: not garage.children())
+
+
+@pytest.mark.req("WARM-005")
+@pytest.mark.usefixtures("stays_stopped")
+def test_closed_while_a_spare_is_late(parked: Garage) -> None:
+    """It is waited for after that, and then the thread ends, too."""
+    lot = parked.parking._lot
+    (place,) = lot._places.values()
+    assert place.interpreter is not None
+    os.kill(place.interpreter.pid, signal.SIGSTOP)
+    lot.discard(place.interpreter.fork())
+    parked.settle()
+    assert len(lot._late) == 1
+    parked.parking.close()
+    wait_for(lambda: not lot._late and not parked.children() and lot.attendant._thread is None)
+
+
 @pytest.mark.req("WARM-005", "WARM-013")
 @pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)", "sys.exit()", "os.execvp('true', ['true'])"])
 def test_the_program_ends(tmp_path: Path, end: str) -> None:
@@ -431,6 +462,22 @@ def test_a_forked_program_does_not_use_what_its_parent_has_parked(parked: Garage
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     assert parked.parking.pids == pids
     assert parked.ways(parked.job(f"{parked.python} hook.py"), 1) == ["warm"]
+
+
+@pytest.mark.req("WARM-005")
+def test_nobody_refers_to_it_any_more_in_a_forked_program(garage: Garage) -> None:
+    """What the child has parked ends with the child's engine."""
+    garage.script(COUNTS)
+    child = os.fork()
+    if not child:
+        garage.run(garage.job(f"{garage.python} hook.py"))
+        pids = garage.parking.pids
+        del garage.parking
+        gc.collect()
+        with suppress(AssertionError):
+            wait_for(lambda: not any(map(is_alive, pids)))
+        os._exit(len(pids) == 2 and not any(map(is_alive, pids)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
 @pytest.mark.req("WARM-006")

@@ -26,7 +26,7 @@ class Employer(Protocol):
         """End what was not used for long; return whether anything is left. The lock is held."""
 
     def close(self) -> None:
-        """Called if `close_later` was."""
+        """Called after `close_later`, maybe more than once."""
 
 
 class Attendant:
@@ -37,17 +37,16 @@ class Attendant:
         self._lock = lock
         self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._is_closed = False
         self._pending = 0
         self._idle = threading.Condition(lock)
 
     def do(self, work: _Work) -> bool:
-        """Have it done later; False after `close`, and if the system refuses us a thread."""
+        """Have it done later; False if the system refuses us a thread."""
         with self._lock:
-            if self._is_closed or not self._has_thread():
+            if not self._has_thread():
                 return False
             self._pending += 1
-        self._work.put(work)
+            self._work.put(work)
         return True
 
     def _has_thread(self) -> bool:
@@ -65,13 +64,10 @@ class Attendant:
         return self._idle.wait_for(lambda: not self._pending, timeout_s)
 
     def close_later(self) -> None:
-        """Have the thread close the employer: a garbage collection may call this at any time, even under the lock."""
-        self._work.put(None)
+        """Have the thread close the employer, and end when its work is done.
 
-    def close(self) -> None:
-        """Do nothing more; the lock is held."""
-        self._is_closed = True
-        self._idle.notify_all()
+        A garbage collection may call this at any time, even under the lock.
+        """
         self._work.put(None)
 
     def _run(self) -> None:
@@ -86,15 +82,13 @@ class Attendant:
                     return
             if work is None:
                 self._employer.close()
-                return
+                continue
             _wait_for_hooks()
             with contextlib.suppress(Exception):  # whatever it is, hooks run cold
                 work()
             with self._lock:
                 self._pending -= 1
                 self._idle.notify_all()
-                if self._is_closed:
-                    return
 
 
 def _wait_for_hooks() -> None:

@@ -43,7 +43,7 @@ class Parking:
     ) -> None:
         """Park at most so many; commands that can never be parked are added to `cold`."""
         self._lot = _Lot(most, idle_s, set() if cold is None else cold)
-        self._finalizer = weakref.finalize(self, self._lot.attendant.close_later)
+        self._finalizer = weakref.finalize(self, self._lot.close_later)
         self._finalizer.atexit = False  # the reaper ends them with the program
 
     def claim(self, job: ChildJob) -> "Claim | None":
@@ -72,6 +72,7 @@ class _Lot:
         self._cold = cold
         self._most = most
         self._idle_s = idle_s
+        self._is_closed = False
         self.reset()
         _LOTS.add(self)
 
@@ -83,7 +84,6 @@ class _Lot:
         self._over: deque[Spare] = deque()
         # Those that are to end, and have not answered yet.
         self._late: list[Spare] = []
-        self._is_closed = False
 
     # -- at an event, on the thread of its loop
 
@@ -167,7 +167,7 @@ class _Lot:
         with self._lock:
             used = [place.last_used for place in self._places.values() if place.interpreter is not None]
         if self._late or not used:
-            return 1.0
+            return 0.0 if self._is_closed and not self._late else 1.0
         return max(0.0, min(used) + self._idle_s - time.monotonic())
 
     def end_idle(self) -> bool:
@@ -192,7 +192,7 @@ class _Lot:
 
     def _start(self, place: Place, invocation: Invocation) -> None:
         recipe, facts = place.recipe, place.facts
-        if recipe is None or facts is None or facts_of(recipe, invocation, place.cwd) != facts:
+        if self._is_closed or recipe is None or facts is None or facts_of(recipe, invocation, place.cwd) != facts:
             return  # it has changed since, or this thread has other signals blocked
         trial = try_start(invocation, place.cwd, recipe)
         interpreter = Interpreter(invocation, place.cwd, recipe)
@@ -265,7 +265,7 @@ class _Lot:
 
     def discard(self, spare: Spare) -> None:
         """End a spare; if it has yet to answer something, that has to be waited for."""
-        if spare.is_quick or self._is_closed or not self.attendant.do(partial(self._discard, spare)):
+        if spare.is_quick or not self.attendant.do(partial(self._discard, spare)):
             self._discard(spare)
 
     def _discard(self, spare: Spare) -> None:
@@ -307,13 +307,20 @@ class _Lot:
             )
 
     def close(self) -> None:
+        """End all of them; the thread waits for those that have yet to answer."""
         with self._lock:
+            if self._is_closed:
+                return
             self._is_closed = True
             for place in self._places.values():
                 self._drop(place)
             self._places.clear()
-            self.attendant.close()
+            self.attendant.close_later()
         self._free()
+
+    def close_later(self) -> None:
+        """The same, in the thread that there is now: after a fork it is another one."""
+        self.attendant.close_later()
 
     def give_up(self) -> None:
         """End all of them, and park nothing for a while: a hook can't be started without what they use."""
@@ -328,8 +335,8 @@ class _Lot:
         for place in self._places.values():
             if place.interpreter is not None:
                 place.interpreter.close()
-            self._over.extend([*place.spares, *self._late])
-        for spare in self._over:
+        parked = [spare for place in self._places.values() for spare in place.spares]
+        for spare in (*parked, *self._late, *self._over):
             spare.forget()
         self.reset()
 
