@@ -292,13 +292,59 @@ def test_an_event_can_not_be_answered_before_it_was_sent(run_worker: RunWorker) 
     run_worker(f"{BEGIN}; {loop(f'{ANSWER}; {early}')}", use)
 
 
-def test_a_last_answer_counts_without_its_line_break(run_worker: RunWorker) -> None:
-    """A deny must not be lost for it."""
+@pytest.mark.parametrize("space", ["", "\\r", " \\t"], ids=["nothing", "CR", "spaces"])
+@pytest.mark.parametrize("end", ["exit 0", "exec >&-; sleep 60"], ids=["exits", "closes stdout"])
+def test_a_last_answer_counts_without_its_line_break(run_worker: RunWorker, end: str, space: str) -> None:
+    """A deny must not be lost for it, nor for white space in its place."""
 
     async def use(shop: Shop) -> None:
         assert (await shop.ask()).exit_code == 2
 
-    run_worker(f"{BEGIN}; {loop(UNENDED + '; exit 0')}", use)
+    body = f"{UNENDED}; printf '{space}'; {end}"
+    run_worker(f"{BEGIN}; {loop(body)}", use)
+
+
+@pytest.mark.req("WARM-023")
+def test_a_process_that_can_not_answer_gets_no_event(run_worker: RunWorker, tmp_path: Path) -> None:
+    """It has closed its stdout: the event waits for the next process."""
+
+    async def use(shop: Shop) -> None:
+        assert (await shop.ask()).stdout == ALLOWED
+        first = shop.worker._process
+        assert first is not None
+        await until(lambda: not first.can_answer)
+        assert (await shop.ask()).stdout == ALLOWED
+
+    closing = loop(f"{ANSWER}; exec >&-; sleep 60")
+    run_worker(f"{BEGIN}; if [ -e second ]; then {loop(ANSWER)}; fi; touch second; {closing}", use)
+    asked = (tmp_path / "asked").read_text().split()
+    assert len(asked) == len(set(asked)) == 2
+
+
+@pytest.mark.req("WARM-025")
+def test_stderr_behind_an_answer_does_not_add_up(
+    run_worker: RunWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is noted when the next event is sent, and the limit is for one event."""
+    monkeypatch.setattr(worker_module, "_MOMENT_S", 1.0)
+
+    async def use(shop: Shop) -> None:
+        def noted() -> int:
+            return sum(len(stderr) for _, stderr in shop.notes)
+
+        def is_read(size: int) -> bool:
+            process = shop.worker._process
+            return process is not None and noted() + len(process._stderr_kept) == size
+
+        for number in range(8):
+            assert (await shop.ask(may_wait=True)).stdout == ALLOWED
+            assert noted() == 300 * number
+            (tmp_path / "late").touch()
+            await until(partial(is_read, 300 * (number + 1)))
+        assert {text for text, _ in shop.notes} == {""}
+
+    late = "while ! [ -e late ]; do sleep 0.01; done; rm late; printf %300s >&2"
+    run_worker(f"{BEGIN}; {loop(f'{ANSWER}; {late}')}", use, most_bytes=1000)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ class Worker:
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            may_send = self._process is not None and not self._waiting and self._has_room()
+            may_send = not self._waiting and self._has_room()
             # Only the loop can set the alarm earlier.
             if not may_send or self._is_closed or event.deadline < self._alarm_at:
                 return False
@@ -217,8 +217,7 @@ class Worker:
         if is_ours and not (is_clean and self._count and not self._sent):
             self._fail(why)
             return
-        if stderr := process.take_stderr():
-            self._note("", stderr)
+        self._note_stderr(process)
         if is_ours:
             self._process = None
             self._go_on()
@@ -235,7 +234,7 @@ class Worker:
         if event_id not in self._sent:
             what = "answered twice" if event_id in self._answered else "answered an event that it was not asked about"
             raise WrongLineError(f"{what}: {event_id!r}")
-        self._note_stderr()
+        self._note_stderr(self._process)
         if event_id in self._sent:  # or it wrote too much to stderr
             self._answer(event_id, outcome)
             self._go_on()
@@ -256,10 +255,14 @@ class Worker:
 
     def _has_room(self) -> bool:
         """Whether the process waits for an event."""
-        return self._is_ready and len(self._sent) < self._at_once and not self._is_draining
+        can_answer = self._is_ready and self._process is not None and self._process.can_answer
+        return can_answer and len(self._sent) < self._at_once and not self._is_draining
 
     def _send(self, event: WorkerEvent) -> None:
         assert self._process is not None  # noqa: S101 - it has room
+        # What it wrote after its last answer does not count for this event.
+        if stderr := self._process.take_read_stderr():
+            self._note("", stderr)
         event_id = next(self._ids)
         self._sent[event_id] = event
         self._process.write(request_line(event_id, event.event, event.stdin))
@@ -306,9 +309,9 @@ class Worker:
 
     def _replace(self) -> None:
         self._is_draining = False
-        if self._process is not None:
-            self._note_stderr()
-            process, self._process = self._process, None
+        process, self._process = self._process, None
+        if process is not None:
+            self._note_stderr(process)
             self._retire(process)
 
     def _retire(self, process: WorkerProcess) -> None:
@@ -405,8 +408,8 @@ class Worker:
             self._waiting.clear()
         self._go_on()
 
-    def _note_stderr(self) -> None:
-        if self._process is not None and (stderr := self._process.take_stderr()):
+    def _note_stderr(self, process: WorkerProcess | None) -> None:
+        if process is not None and (stderr := process.take_stderr()):
             self._note("", stderr)
 
 

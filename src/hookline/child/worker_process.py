@@ -123,6 +123,11 @@ class WorkerProcess:
         self._loop.call_soon_threadsafe(callback)
 
     @property
+    def can_answer(self) -> bool:
+        """False once it has closed its stdout."""
+        return "stdout" in self._fds
+
+    @property
     def unfinished(self) -> bytes:
         """What it has written to stdout since its last line break."""
         return bytes(self._line)
@@ -132,6 +137,12 @@ class WorkerProcess:
         # What it wrote before its answer is in the pipe by now.
         if not self.is_over:
             self._read_stderr()
+        return self.take_read_stderr()
+
+    def take_read_stderr(self) -> bytes:
+        """The same without a look at the pipe: what the loop has read by now, which is nothing in most cases."""
+        if not self._stderr_kept:
+            return b""
         kept, self._stderr_kept, self._stderr_read = bytes(self._stderr_kept), bytearray(), 0
         return kept
 
@@ -229,6 +240,7 @@ class WorkerProcess:
                 self._close("stdout")
                 # It is just ending, in most cases, and how it ended says more.
                 self._timers.append(self._loop.call_later(_ENDING_S, self._fail, "closed its stdout"))
+                self._take_last_line()
                 return
             self._take(data)
             if len(data) < _READ_BYTES:
@@ -251,6 +263,11 @@ class WorkerProcess:
         self._line += rest
         if len(self._line) > self._most_bytes:
             self._fail(f"wrote a line of more than {self._most_bytes} bytes")
+
+    def _take_last_line(self) -> None:
+        """Takes an answer that is whole but for its line break."""
+        if not self.is_over and self._line.rstrip().endswith(b"}"):
+            self._take(b"\n")
 
     def _skip_empty(self, line: bytes) -> None:
         self._empty_bytes += len(line) + 1
@@ -281,8 +298,7 @@ class WorkerProcess:
         for _ in _LAST_READS:
             if not self.is_over and "stdout" in self._fds and (self._early or self._has_more()):
                 self._read_stdout()
-        if self._line.endswith(b"}"):  # an answer that is whole but for its line break
-            self._take(b"\n")
+        self._take_last_line()
         self._read_stderr()
         if self.is_over:
             return
