@@ -90,13 +90,13 @@ def run_worker(job: "MakeJob") -> RunWorker:
         async def main() -> None:
             notes: list[tuple[str, bytes]] = []
             most_bytes = more.pop("most_bytes", 100_000)
-            outdated = more.pop("why_outdated", lambda: None)
+            outdated = more.pop("is_outdated", lambda: False)
             worker = Worker(
                 replace(job(command, **more), ends_with_us=True),
                 options or WorkerOptions(),
                 most_bytes=most_bytes,
                 note=lambda text, stderr: notes.append((text, stderr)),
-                why_outdated=outdated,
+                is_outdated=outdated,
             )
             try:
                 await use(Shop(worker, notes))
@@ -736,14 +736,30 @@ def test_a_clean_end_between_events_is_no_crash(run_worker: RunWorker, tmp_path:
     assert len((tmp_path / "started").read_text().split()) == 5
 
 
-def test_a_program_that_changed_while_it_started_is_not_used(run_worker: RunWorker, tmp_path: Path) -> None:
-    """It may be another one than the one that was looked at."""
+@pytest.mark.req("WARM-024")
+@pytest.mark.parametrize("starts", [0, 1], ids=["before it was started", "while it was started"])
+def test_a_program_that_has_changed_is_not_used(run_worker: RunWorker, tmp_path: Path, starts: int) -> None:
+    """Events that wait are handed back without being sent; nobody has crashed, and another start may be right."""
+    looks = iter([False] * starts + [True] + [False] * 2)
 
     async def use(shop: Shop) -> None:
-        assert "while its program changed" in str((await shop.ask()).error)
+        replies: list[ChildOutcome | None] = []
+        events = [WorkerEvent("BeforeTool", b"{}", 15_000, replies.append) for _ in range(2)]
+        for event in events:
+            # Not `submit`, which could start it for the first alone.
+            shop.worker._waiting.append(event)
+        with shop.worker._lock:
+            shop.worker._go_on()
+        await until(lambda: len(replies) == 2)
+        assert replies == [None, None]
+        assert [event.is_handed_back for event in events] == [True, True]
+        assert shop.worker.is_at_rest
+        assert (await shop.ask()).stdout == ALLOWED
+        assert not shop.notes
 
-    run_worker(GOOD, use, why_outdated=lambda: "was started while its program changed")
-    assert not (tmp_path / "asked").exists()
+    run_worker(f"echo $$ >> started; {GOOD}", use, is_outdated=lambda: next(looks))
+    assert len((tmp_path / "asked").read_text().split()) == 1
+    assert len((tmp_path / "started").read_text().split()) == starts + 1
 
 
 def test_limits_hold_for_workers(run_worker: RunWorker) -> None:

@@ -5,6 +5,7 @@ import gc
 import itertools
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -19,6 +20,8 @@ import pytest
 from tests.patience import descriptors, traced
 
 from hookline import Hooks
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import HookEntry
 from hookline.log.logger import MemorySink
 from hookline.settings.fingerprint import Fingerprinter
 from hookline.settings.trust import TrustStore
@@ -30,6 +33,10 @@ open("started", "a").write(f"{os.getpid()}\\n")
 def guard(event):
     if event.fields.get("tool_name") == "crash": os.write(2, b"because\\n"); os._exit(7)
     if event.fields.get("tool_name") == "slow": time.sleep(0.5)
+    if event.fields.get("tool_name", "").startswith("gate"):
+        open("entered", "w").close()
+        while not os.path.exists("go"): time.sleep(0.01)
+    if event.fields.get("tool_name") == "gate and crash": os._exit(7)
     return Deny(f"VERSION {event.hook_event_name} {os.environ.get('COLOR')} {os.environ.get('HOOKLINE_WORKER')}")
 main(guard)
 """
@@ -41,6 +48,14 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+async def until_in_loop(condition: Callable[[], bool]) -> None:
+    """The same while tasks of this loop run."""
+    deadline = time.monotonic() + 45
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:
@@ -79,6 +94,39 @@ class Workshop:
         with Hooks(self.project, **given) as hooks:
             self.hooks = hooks
             yield hooks
+
+    @contextmanager
+    def open_untrusted(self, store: Path) -> Iterator[Hooks]:
+        """The engine, with the same hooks in the project's settings, which need trust."""
+        folder = self.project / ".llxprt"
+        folder.mkdir()
+        (folder / "settings.json").write_text(json.dumps(self.settings))
+        with self.open(settings=None, trust_path=store) as hooks:
+            system = hooks.config.get_hook_system()
+            assert system is not None
+            asyncio.run(system.initialize())
+            yield hooks
+
+    @property
+    def entries(self) -> dict[HookEventName, HookEntry]:
+        """Its hooks, by their events."""
+        assert self.hooks is not None
+        system = self.hooks.config.get_hook_system()
+        assert system is not None
+        return {hook.event: hook for hook in system.get_all_hooks()}
+
+    async def ask_behind(self, gate: str) -> "tuple[asyncio.Task[Any], asyncio.Task[Any]]":
+        """Asks about a tool that the worker holds until the file `go` is there, and about one that waits behind it."""
+        assert self.hooks is not None
+        system = self.hooks.config.get_hook_system()
+        assert system is not None
+        session = self.hooks.session()
+        first = asyncio.create_task(session.before_tool(gate, {}))
+        await until_in_loop((self.project / "entered").exists)
+        second = asyncio.create_task(session.before_tool("x", {}))
+        running = system.get_event_handler().runner.stays.workers._running
+        await until_in_loop(lambda: any(each.worker._waiting for each in running.values()))
+        return first, second
 
     @property
     def started(self) -> list[int]:
@@ -221,16 +269,11 @@ def test_a_changed_environment_starts_it_anew(project_dir: Path) -> None:
 def test_an_untrusted_script_ends_its_worker(tmp_path: Path, project_dir: Path) -> None:
     """The hash is asked before each event: a change ends the process, and nothing of it runs again."""
     shop = Workshop(project_dir)
-    folder = project_dir / ".llxprt"
-    folder.mkdir()
-    (folder / "settings.json").write_text(json.dumps(shop.settings))
     store = tmp_path / "trust.json"
-    with shop.open(settings=None, trust_path=store) as hooks:
+    with shop.open_untrusted(store) as hooks:
         session = hooks.session().sync
         assert not session.before_tool("x", {}).blocked
-        system = hooks.config.get_hook_system()
-        assert system is not None
-        TrustStore(store).trust(system.get_all_hooks(), str(project_dir))
+        TrustStore(store).trust(shop.entries.values(), str(project_dir))
         assert session.before_tool("x", {}).blocked
         shop.write("evil")
         assert not session.before_tool("x", {}).blocked
@@ -238,12 +281,144 @@ def test_an_untrusted_script_ends_its_worker(tmp_path: Path, project_dir: Path) 
         until(lambda: not is_alive(pid))
 
 
+@pytest.mark.req("WARM-024")
+@pytest.mark.attack("13.2", "a trusted worker's script is replaced while an event waits for the worker")
+@pytest.mark.parametrize(
+    ("gate", "worker"),
+    [
+        pytest.param("gate and crash", True, id="started-again-after-a-crash"),
+        pytest.param("gate", {"restartAfter": 1}, id="replaced"),
+        pytest.param("gate and crash", {"fallback": "cold"}, id="run-cold"),
+    ],
+)
+def test_an_untrusted_script_is_not_started_for_an_event_that_waited(
+    tmp_path: Path, project_dir: Path, gate: str, worker: Any
+) -> None:
+    """Its trust was asked when the script was another one: the event fails, and nothing of the new one runs."""
+    shop = Workshop(project_dir, worker=worker)
+    store = tmp_path / "trust.json"
+
+    async def use(hooks: Hooks) -> tuple[Any, Any]:
+        if worker == {"fallback": "cold"}:
+            for _ in range(2):
+                await hooks.session().before_tool("crash", {})
+        events = await shop.ask_behind(gate)
+        (project_dir / "guard.py").write_text("open('evil', 'w').close()\n")
+        (project_dir / "go").touch()
+        return await events[0], await events[1]
+
+    with shop.open_untrusted(store) as hooks:
+        TrustStore(store).trust(shop.entries.values(), str(project_dir))
+        _, waited = asyncio.run(use(hooks))
+        assert "was not asked: its program has changed since it was checked" in str(waited.reason)
+        assert not hooks.session().sync.before_tool("x", {}).blocked
+    assert not (project_dir / "evil").exists()
+
+
+@pytest.mark.req("WARM-024")
+@pytest.mark.parametrize("gate", ["gate", "gate and crash"])
+def test_an_event_that_waited_gets_the_new_script(project_dir: Path, gate: str) -> None:
+    """Where no trust is needed: it is sent to a new process, once."""
+    shop = Workshop(project_dir, worker={"restartAfter": 1})
+
+    async def use() -> str:
+        events = await shop.ask_behind(gate)
+        shop.write("two")
+        (project_dir / "go").touch()
+        await events[0]
+        return str((await events[1]).reason)
+
+    with shop.open():
+        assert asyncio.run(use()).startswith("two")
+    assert len(shop.started) == 2
+
+
 def test_a_script_that_changes_while_it_is_started(project_dir: Path) -> None:
-    """Then nobody knows which one it is; no event is sent to it."""
+    """Then nobody knows which one it is; no event is sent to it, and after three tries the event fails."""
     shop = Workshop(project_dir)
-    (project_dir / "guard.py").write_text(f"open(__file__, 'a').write('#')\n{SCRIPT}")
+    (project_dir / "guard.py").write_text(
+        f"open(__file__, 'a').write('#')\n{SCRIPT}".replace(
+            "def guard(event):", "def guard(event):\n    open('sent', 'w')"
+        )
+    )
     with shop.open() as hooks:
-        assert "was started while its program changed" in str(hooks.session().sync.before_tool("x", {}).reason)
+        reason = str(hooks.session().sync.before_tool("x", {}).reason)
+        assert "its program changed while its worker was started, 3 times in a row" in reason
+    assert len(shop.started) == 3
+    assert not (project_dir / "sent").exists()
+
+
+def test_a_script_that_changes_once_while_it_is_started(project_dir: Path) -> None:
+    """The new one is started, and asked."""
+    shop = Workshop(project_dir)
+    once = "import os\nif not os.path.exists('once'): open('once', 'w'); open(__file__, 'a').write('#')\n"
+    (project_dir / "guard.py").write_text(f"{once}{SCRIPT.replace('VERSION', 'one')}")
+    with shop.open() as hooks:
+        assert str(hooks.session().sync.before_tool("x", {}).reason).startswith("one")
+    assert len(shop.started) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies a program of the system")
+def test_a_replaced_program_of_the_system_is_started_anew(tmp_path: Path, project_dir: Path) -> None:
+    """An update of it is no matter of trust, but the old one must not go on for ever."""
+    tool = tmp_path / "tool"
+    shutil.copy("/bin/sh", tool)
+    (project_dir / "guard.sh").write_text(
+        "echo $$ >> started; echo '{\"ready\": true}'\n"
+        'while read -r line; do id=${line#*\'"id":"\'}; id=${id%%\'"\'*}; echo \'{"id":"\'$id\'","exit":2}\'; done\n'
+    )
+    shop = Workshop(project_dir, command=f"{tool} guard.sh")
+    with shop.open() as hooks:
+        session = hooks.session().sync
+        assert [session.before_tool("x", {}).blocked for _ in range(2)] == [True, True]
+        assert len(shop.started) == 1
+        shutil.copy("/bin/sh", tmp_path / "new")
+        (tmp_path / "new").rename(tool)
+        assert session.before_tool("x", {}).blocked
+        assert len(shop.started) == 2
+
+
+def test_a_link_to_another_of_its_files_is_noticed(project_dir: Path) -> None:
+    """The files are the same, and which of them is run is not."""
+    shop = Workshop(project_dir, command=f"{sys.executable} now.py one.py two.py")
+    for version in ("one", "two"):
+        (project_dir / f"{version}.py").write_text(SCRIPT.replace("VERSION", version))
+    link = project_dir / "now.py"
+    link.symlink_to("one.py")
+    with shop.open() as hooks:
+        session = hooks.session().sync
+        assert str(session.before_tool("x", {}).reason).startswith("one")
+        link.unlink()
+        link.symlink_to("two.py")
+        assert str(session.before_tool("x", {}).reason).startswith("two")
+
+
+@pytest.mark.parametrize("how", ["a link", "renamed", "a link that follows"])
+def test_another_directory_under_the_name_of_the_project(tmp_path: Path, how: str) -> None:
+    """A worker runs in the directory that a command would run in, even if its files are all elsewhere."""
+    script = tmp_path / "where.py"
+    script.write_text("import os\nfrom hookline.hook import Deny, main\nmain(lambda event: Deny(os.getcwd()))\n")
+    first, second, link = tmp_path / "first", tmp_path / "second", tmp_path / "link"
+    for folder in (first, second):
+        folder.mkdir()
+    link.symlink_to(first)
+    shop = Workshop(first if how == "renamed" else link, command=f"{sys.executable} {script}")
+    with shop.open() as hooks:
+        session = hooks.session().sync
+        assert session.before_tool("x", {}).reason == str(first)
+        if how == "a link":
+            link.unlink()
+            link.symlink_to(second)
+            assert session.before_tool("x", {}).reason == str(second)
+            return
+        first.rename(tmp_path / "third")
+        if how == "renamed":
+            second.rename(first)
+            assert session.before_tool("x", {}).reason == str(first)
+        else:
+            link.unlink()
+            link.symlink_to(tmp_path / "third")
+            assert session.before_tool("x", {}).reason == str(tmp_path / "third")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only EOF on stdin ends it")

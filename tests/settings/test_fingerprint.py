@@ -254,3 +254,25 @@ def test_signatures_differ_after_each_change(
         after = fingerprinter.signatures(hook, str(project))
         assert before != after is not None
         assert after == Fingerprinter().signatures(hook, str(project))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda at: (at / "hooks" / "x.sh").write_text("exit 3\n"), id="edited"),
+        pytest.param(lambda at: (at / "y.sh").write_text(""), id="another-appears"),
+        pytest.param(lambda at: relink(at / "link", at / "other.sh"), id="a-link-to-another-of-them"),
+        pytest.param(lambda at: (at.parent / "new").rename(at.parent / "tool"), id="a-binary-of-the-system"),
+    ],
+)
+def test_a_program_differs_after_each_change(project: Path, script: Path, change: Callable[[Path], object]) -> None:
+    """Also where trust is the same, as with an updated binary of the system; and not without a change."""
+    (project / "other.sh").write_text("exit 0\n")
+    (project / "link").symlink_to(script)
+    for name in ("tool", "new"):
+        (project.parent / name).write_bytes(b"\x7fELF")
+    hook, fingerprinter = make_hook(f"{project.parent}/tool ./link hooks/x.sh other.sh y.sh"), Fingerprinter()
+    before = fingerprinter.program(hook, str(project))
+    assert fingerprinter.program(hook, str(project)) == before
+    change(project)
+    assert fingerprinter.program(hook, str(project)) != before

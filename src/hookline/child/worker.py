@@ -42,9 +42,11 @@ class WorkerEvent(msgspec.Struct, eq=False):
     stdin: bytes
     timeout_ms: float
     reply: Callable[[ChildOutcome | None], None]
-    """Called once, with None if the worker is given up for now, so that it can be run in another way."""
+    """Called once, with None if it was not sent, so that it can be run in another way."""
     began: float = msgspec.field(default_factory=time.monotonic)
     is_over: bool = False
+    is_handed_back: bool = False
+    """True if it was not sent because the program has changed; else None means that the worker is given up for now."""
 
     @property
     def deadline(self) -> float:
@@ -61,6 +63,11 @@ class WorkerEvent(msgspec.Struct, eq=False):
             outcome = msgspec.structs.replace(outcome, duration_ms=took_ms, way=RunWay.WORKER)
         self.reply(outcome)
 
+    def hand_back(self) -> None:
+        """Ends it unsent: it was meant for another program than the one that would be started now."""
+        self.is_handed_back = True
+        self.end(None)
+
 
 class Worker:
     """The queue of one worker, and its process, which is started again when it crashed."""
@@ -72,7 +79,7 @@ class Worker:
         *,
         most_bytes: int,
         note: Callable[[str, bytes], None],
-        why_outdated: Callable[[], str | None] = lambda: None,
+        is_outdated: Callable[[], bool] = lambda: False,
     ) -> None:
         """Takes its options, and starts nothing yet.
 
@@ -81,13 +88,14 @@ class Worker:
             options: when its process is replaced.
             most_bytes: of one line, and of stderr for one event.
             note: called with what a person should know (nothing, for stderr alone), and what it wrote to stderr.
-            why_outdated: asked when a process is ready: whether its program has changed while it was started.
+            is_outdated: whether the program has changed since the first event; asked before each start, and when the
+                process is ready. If it has, events that wait are handed back.
         """
         self._job = job
         self._options = options
         self._most_bytes = most_bytes
         self._note = note
-        self._why_outdated = why_outdated
+        self._is_outdated = is_outdated
         # Also the lock of its process: neither may change while another thread sends an event.
         self._lock = threading.RLock()
         self._process: WorkerProcess | None = None
@@ -223,11 +231,22 @@ class Worker:
             self._go_on()
 
     def _begin(self) -> None:
-        if why := self._why_outdated():
-            self._fail(why)
+        if self._is_outdated():
+            self._hand_back()
             return
         self._is_ready = True
         self._go_on()
+
+    def _hand_back(self) -> None:
+        """Ends a process that was sent nothing yet, and hands back the events that wait for it."""
+        process, self._process = self._process, None
+        if process is not None:
+            self._note_stderr(process)
+            process.end()
+        events = tuple(self._waiting)
+        self._waiting.clear()
+        for event in events:
+            event.hand_back()
 
     def _take_answer(self, line: bytes) -> None:
         event_id, outcome = read_answer(line)
@@ -335,6 +354,10 @@ class Worker:
     def _start(self) -> None:
         self._restart = None
         if self._is_closed or not self._waiting:
+            return
+        # Somebody may have to agree to a changed program before any of it runs.
+        if self._is_outdated():
+            self._hand_back()
             return
         self._is_ready, self._is_draining, self._count = False, False, 0
         try:

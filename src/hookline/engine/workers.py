@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome
@@ -15,8 +15,8 @@ from hookline.child.own_loop import OwnLoop
 from hookline.child.worker import Worker, WorkerEvent
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import WORKER_VARIABLE, RunWay
+from hookline.engine.programs import Programs
 from hookline.engine.telling import Asked
-from hookline.settings.fingerprint import Fingerprinter
 
 # How much longer than the deadline of an event we wait for the thread of the workers, which keeps it.
 _LOST_S = 10.0
@@ -25,6 +25,13 @@ _LONGEST_TIMER_S = 86400.0
 _CLOSING_S = 0.7
 _POLL_S = 0.005
 _CLOSED = "the engine and its workers are closed"
+# How often one event is given to a worker whose program changes before it is ready.
+_MOST_TRIES = 3
+_CHANGING = f"was not asked: its program changed while its worker was started, {_MOST_TRIES} times in a row"
+_CHANGED = (
+    "was not asked: its program has changed since it was checked, while the event waited for its worker; "
+    "look at what has changed"
+)
 
 _Key = tuple[Any, ...]
 # Called with the hook, what a person should know of its worker (nothing, for stderr alone), and what it wrote there.
@@ -34,12 +41,12 @@ OnWorker = Callable[[HookEntry, str, bytes], None]
 class _Running:
     """A worker and what it was started from."""
 
-    def __init__(self, worker: Worker, env: Mapping[str, str], files: Mapping[str, str], seen: object) -> None:
+    def __init__(self, worker: Worker, env: Mapping[str, str], program: object, seen: object) -> None:
         self.worker = worker
         self.env = env
-        self.files = files
+        self.program = program
         self.seen = seen
-        """The signatures of the files when they were last compared, or None."""
+        """The signatures of the program when it was last compared, or None."""
 
 
 class Workers:
@@ -51,7 +58,7 @@ class Workers:
         self._loop = OwnLoop()
         self._running: dict[_Key, _Running] = {}
         self._leaving: list[Worker] = []
-        self._fingerprinter = Fingerprinter()
+        self._programs = Programs()
         self._is_closed = False
         # None of these leads to this object: an engine that nobody uses any more ends with its workers.
         self._finalizer = weakref.finalize(self, _end_all, self._loop, self._running, self._leaving)
@@ -62,27 +69,38 @@ class Workers:
 
         With `may_wait` the loop stands still for a moment, because no other hook has to be asked.
         """
-        hook = asked.hook
-        try:
-            worker = self._worker_for(asked, cwd, limits)
-        except RuntimeError as error:
-            return _failed(f"was not asked: {error}", is_shortage=not self._is_closed)
+        hook, began = asked.hook, time.monotonic()
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[ChildOutcome | None] = loop.create_future()
-        reply = partial(_reply, loop, threading.get_ident(), answer)
-        event = WorkerEvent(hook.event.value, asked.stdin, hook.timeout_ms, reply)
-        if worker.offer(event, may_wait=may_wait):
-            if answer.done():
-                return answer.result()
-        else:
+        for tried in range(_MOST_TRIES):
+            answer: asyncio.Future[ChildOutcome | None] = loop.create_future()
+            reply = partial(_reply, loop, threading.get_ident(), answer)
+            event = WorkerEvent(hook.event.value, asked.stdin, hook.timeout_ms, reply, began)
             try:
-                self._call(worker.submit, event)
+                running = self._running_for(asked, cwd, limits, is_changing=tried > 0)
+                if running.worker.offer(event, may_wait=may_wait):
+                    if answer.done():
+                        return answer.result()
+                else:
+                    self._call(running.worker.submit, event)
             except RuntimeError as error:
                 return _failed(f"was not asked: {error}", is_shortage=not self._is_closed)
-        outcome = await self._outcome(worker, event, answer)
-        if outcome is None and hook.worker is not None and not hook.worker.runs_cold:
-            return _failed(f"was not asked: {worker.why_given_up() or 'its worker failed too often'}")
-        return outcome
+            outcome = await self._outcome(running.worker, event, answer)
+            if outcome is not None:
+                return outcome
+            if not event.is_handed_back:
+                return self._why_not_cold(asked, cwd, running)
+            if hook.is_asked_about:
+                return _failed(_CHANGED)
+        return _failed(_CHANGING)
+
+    def _why_not_cold(self, asked: Asked, cwd: str, running: _Running) -> ChildOutcome | None:
+        """The failure of an event whose worker is given up; None if its hook is to be run cold instead."""
+        hook = asked.hook
+        if hook.worker is not None and not hook.worker.runs_cold:
+            return _failed(f"was not asked: {running.worker.why_given_up() or 'its worker failed too often'}")
+        if hook.is_asked_about and self._programs.program(hook, cwd, asked.env) != running.program:
+            return _failed(_CHANGED)
+        return None
 
     async def _outcome(
         self, worker: Worker, event: WorkerEvent, answer: "asyncio.Future[ChildOutcome | None]"
@@ -128,27 +146,35 @@ class Workers:
         self._lock = threading.Lock()
         self._loop.forget()
 
-    def _worker_for(self, asked: Asked, cwd: str, limits: ChildLimits) -> Worker:
-        """The worker of a hook: another one if its program or its environment has changed."""
-        hook, project = asked.hook, _resolved(cwd)
+    def _running_for(self, asked: Asked, cwd: str, limits: ChildLimits, *, is_changing: bool) -> _Running:
+        """The worker of a hook: another one if its program or its environment has changed.
+
+        The times of a program that `is_changing` are not enough to see that it is the same.
+        """
+        hook = asked.hook
         key = (_own_key(hook), cwd, limits.output_bytes)
         # Before the content: what changes in between is seen at the next event.
-        seen = self._fingerprinter.signatures(hook, project)
+        seen = None if is_changing else self._programs.signatures(hook, cwd, asked.env)
         with self._lock:
             if self._is_closed:
                 raise RuntimeError(_CLOSED)
             known = self._running.get(key)
-            if known is not None and _is_same(known.env, asked.env) and known.seen == seen is not None:
-                return known.worker
-            files = self._fingerprinter.fingerprint(hook, project).hashes
-            if known is not None and known.files == files and _is_same(known.env, asked.env):
-                known.seen = seen
-                return known.worker
-            if known is not None:
-                self._let_go(known.worker)
-            started = self._make(asked, cwd, limits, files)
-            self._running[key] = _Running(started, asked.env, files, seen)
-            return started
+            if known is None or not _is_same(known.env, asked.env) or known.seen != seen or seen is None:
+                known = self._compared(known, key, asked, seen)
+            return known
+
+    def _compared(self, known: _Running | None, key: _Key, asked: Asked, seen: object) -> _Running:
+        """A worker whose program is the one that would be started now: the known one, or else another."""
+        _, cwd, most_bytes = key
+        program = self._programs.program(asked.hook, cwd, asked.env)
+        if known is not None and known.program == program and _is_same(known.env, asked.env):
+            known.seen = seen
+            return known
+        if known is not None:
+            self._let_go(known.worker)
+        worker = self._make(asked, cwd, most_bytes, program)
+        made = self._running[key] = _Running(worker, asked.env, program, seen)
+        return made
 
     def _call(self, function: Callable[..., object], *arguments: Any) -> None:
         """Has the thread of the workers call a function; raises a RuntimeError if there is none any more."""
@@ -162,40 +188,34 @@ class Workers:
         self._loop.call(worker.drain)
         self._leaving[:] = [worker, *(other for other in self._leaving if not other.is_at_rest)]
 
-    def _make(self, asked: Asked, cwd: str, limits: ChildLimits, files: Mapping[str, str]) -> Worker:
-        hook = asked.hook
+    def _make(self, asked: Asked, cwd: str, most_bytes: int, program: object) -> Worker:
+        hook, env, programs = asked.hook, asked.env, self._programs
         assert hook.worker is not None  # noqa: S101 - only such hooks come here
         job = ChildJob(
             command=hook.command or "",
             stdin=b"",
             cwd=cwd,
-            env={**asked.env, WORKER_VARIABLE: "1"},
+            env={**env, WORKER_VARIABLE: "1"},
             timeout_ms=hook.timeout_ms,
             limits=hook.limits,
             ends_with_us=True,
         )
-        fingerprinter = self._fingerprinter
 
-        def why_outdated() -> str | None:
-            now = fingerprinter.fingerprint(hook, _resolved(cwd)).hashes
-            return None if now == files else "was started while its program changed"
+        def is_outdated() -> bool:
+            return programs.program(hook, cwd, env) != program
 
         note = partial(self._note, hook)
-        return Worker(job, hook.worker, most_bytes=limits.output_bytes, note=note, why_outdated=why_outdated)
+        return Worker(job, hook.worker, most_bytes=most_bytes, note=note, is_outdated=is_outdated)
 
 
 def _own_key(hook: HookEntry) -> _Key:
     """What makes two hooks use the same worker: an event or a matcher does not."""
-    return hook.command, tuple(sorted(hook.env.items())), hook.limits, hook.worker, hook.needs_trust
+    policy = None if hook.policy is None else hook.policy.directory
+    return hook.command, tuple(sorted(hook.env.items())), hook.limits, hook.worker, hook.needs_trust, policy
 
 
 def _is_same(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     return one is other or one == other  # a runner gives the same object while nothing has changed
-
-
-@lru_cache(maxsize=8)
-def _resolved(directory: str) -> str:
-    return os.path.realpath(directory)
 
 
 def _reply(

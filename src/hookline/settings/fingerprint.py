@@ -94,16 +94,23 @@ class Fingerprinter:
         """The fingerprint of a hook as it and its files are now, in a project directory that is resolved."""
         prepared = self._prepare(hook, project)
         found = existing_files(prepared.paths, project)
-        contents: list[tuple[str, str, str]] = []
-        left = _MOST_BYTES
-        for name, status in sorted(found.files.items()):
-            resolved, digest, size = self._look_into(name, status, project, left)
-            contents.append((name, resolved, digest))
-            left -= size
+        contents = self._contents(found, project)
         state = (found.unresolved, found.given_up, contents)
         if prepared.latest is None or prepared.latest[0] != state:
             prepared.latest = (state, _take(prepared.definition, contents, found, project))
         return prepared.latest[1]
+
+    def program(self, hook: HookEntry, project: str) -> Sequence[tuple[str, str, str | Signature]]:
+        """What differs if another program would be started now: of each file its name, where it is, and its content.
+
+        Unlike in a fingerprint, a binary of the system counts, by its times: an update is no matter of trust, but of
+        what a process was started from.
+        """
+        found = existing_files(self._prepare(hook, project).paths, project)
+        return [
+            (name, resolved, signature(found.files[name]) if digest == _FOREIGN_BINARY else digest)
+            for name, resolved, digest in self._contents(found, project)
+        ]
 
     def signatures(self, hook: HookEntry, project: str) -> object | None:
         """What differs if a file of the hook has changed, without reading any; trust needs more than that.
@@ -131,6 +138,16 @@ class Fingerprinter:
     def unresolved(self, hook: HookEntry, project: str) -> tuple[str, ...]:
         """The words that may lead to files which can't be covered, without a look at any file."""
         return self._prepare(hook, project).paths.unresolved
+
+    def _contents(self, found: FoundFiles, project: str) -> list[tuple[str, str, str]]:
+        """Of each file its name, where it is without links, and the hash of its content."""
+        contents: list[tuple[str, str, str]] = []
+        left = _MOST_BYTES
+        for name, status in sorted(found.files.items()):
+            resolved, digest, size = self._look_into(name, status, project, left)
+            contents.append((name, resolved, digest))
+            left -= size
+        return contents
 
     def _look_into(self, name: str, status: os.stat_result, project: str, most: int) -> tuple[str, str, int]:
         """Where a file is, without links; the hash of its content; and how many bytes were read for that.
