@@ -358,6 +358,35 @@ def test_a_script_that_changes_once_while_it_is_started(project_dir: Path) -> No
     assert len(shop.started) == 2
 
 
+@pytest.mark.req("WARM-024")
+def test_an_untrusted_hook_leaves_the_worker_to_a_trusted_one(tmp_path: Path, project_dir: Path) -> None:
+    """A hook of another event with the same command needs its own trust; the denies of the first must not be lost."""
+    shop = Workshop(project_dir)
+    store = tmp_path / "trust.json"
+    with shop.open_untrusted(store) as hooks:
+        system = hooks.config.get_hook_system()
+        assert system is not None
+        before, after = shop.entries[HookEventName.BEFORE_TOOL], shop.entries[HookEventName.AFTER_TOOL]
+
+        def fire() -> tuple[bool, bool]:
+            is_blocked = hooks.session().sync.before_tool("x", {}).blocked
+            later = asyncio.run(system.get_event_handler().fire_after_tool_event("x", {}, {}))
+            return is_blocked, bool(later.all_outputs)
+
+        trust = TrustStore(store)
+        trust.trust([before], str(project_dir))
+        assert [fire(), fire()] == [(True, False)] * 2
+        trust.trust([after], str(project_dir))
+        assert fire() == (True, True)
+        trust.untrust([after], str(project_dir))
+        assert [fire(), fire()] == [(True, False)] * 2
+        (pid,) = shop.started
+        assert is_alive(pid)
+        trust.untrust([before], str(project_dir))
+        assert fire() == (False, False)
+        until(lambda: not is_alive(pid))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="copies a program of the system")
 def test_a_replaced_program_of_the_system_is_started_anew(tmp_path: Path, project_dir: Path) -> None:
     """An update of it is no matter of trust, but the old one must not go on for ever."""

@@ -47,6 +47,8 @@ class _Running:
         self.program = program
         self.seen = seen
         """The signatures of the program when it was last compared, or None."""
+        self.admitted: set[_Key] = set()
+        """The hooks whose events it was given, and that were not distrusted since."""
 
 
 class Workers:
@@ -117,12 +119,22 @@ class Workers:
             guard.cancel()
 
     def distrust(self, hook: HookEntry) -> None:
-        """Ends the workers of a hook at once: its program is not the one that was trusted."""
+        """Ends the workers of a hook at once if their program has changed, or no other hook uses them."""
         with self._lock:
             for key in [key for key in self._running if key[0] == _own_key(hook)]:
+                if self._may_stay(hook, key[1], self._running[key]):
+                    continue
                 ended = self._running.pop(key)
                 why = "its worker was ended, because its program is not trusted any more"
                 self._loop.call(partial(ended.worker.close, why, at_once=True))
+
+    def _may_stay(self, hook: HookEntry, cwd: str, running: _Running) -> bool:
+        """Whether a worker still has the program of other hooks, now that one is distrusted."""
+        if (place := _place_of(hook)) in running.admitted:
+            running.admitted.discard(place)
+            if not running.admitted:
+                return False
+        return self._programs.program(hook, cwd, running.env) == running.program
 
     def drain(self) -> None:
         """Ends all workers as soon as they have answered what they were sent."""
@@ -161,6 +173,7 @@ class Workers:
             known = self._running.get(key)
             if known is None or not _is_same(known.env, asked.env) or known.seen != seen or seen is None:
                 known = self._compared(known, key, asked, seen)
+            known.admitted.add(_place_of(hook))
             return known
 
     def _compared(self, known: _Running | None, key: _Key, asked: Asked, seen: object) -> _Running:
@@ -212,6 +225,11 @@ def _own_key(hook: HookEntry) -> _Key:
     """What makes two hooks use the same worker: an event or a matcher does not."""
     policy = None if hook.policy is None else hook.policy.directory
     return hook.command, tuple(sorted(hook.env.items())), hook.limits, hook.worker, hook.needs_trust, policy
+
+
+def _place_of(hook: HookEntry) -> _Key:
+    """What makes two hooks different ones although they use the same worker."""
+    return hook.origin, hook.location, hook.event
 
 
 def _is_same(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
