@@ -65,18 +65,25 @@ def pages_of_the_end() -> "list[tuple[int, int]]":
             _end(parent)
         finally:
             os._exit(1)
+    seen = status = 0
     for _ in range(_LOOKS):
-        seen, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
-        if seen and not os.WIFSTOPPED(status):
+        try:
+            seen, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+        except ChildProcessError:  # it has ended, and its status is lost, because the program ignores SIGCHLD
             return []
         if seen:
             break
         time.sleep(_LOOK_S)
+    if seen and not os.WIFSTOPPED(status):
+        return []
     try:
         return own_pages(str(pid)) if seen else []
     finally:
         os.kill(pid, _SIGKILL)
-        os.waitpid(pid, 0)
+        try:  # noqa: SIM105 - contextlib would be one module more
+            os.waitpid(pid, 0)
+        except ChildProcessError:
+            pass
 
 
 def own_pages(pid: str) -> "list[tuple[int, int]]":
