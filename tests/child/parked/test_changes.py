@@ -1,6 +1,7 @@
 """What may change between the parking of an interpreter and its event: a run is then as a cold one would be."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,10 +9,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.child.parked.conftest import PYTHONS, Garage
 from tests.child.parked.test_parking import COUNTS, count
 
 from hookline.child.batch import ChildJob
+from hookline.child.parked import place
 from hookline.child.parked.recipe import recipe_of
 from hookline.child.spawn import Invocation
 
@@ -194,6 +197,60 @@ def test_a_program_that_chooses_an_interpreter(garage: Garage) -> None:
     garage.script(COUNTS)
     assert garage.ways(garage.job("./python3 hook.py"), 3) == ["cold"] * 3
     assert (count(garage), garage.parking.pids) == (3, ())
+
+
+def test_a_file_of_the_library_is_edited(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second later at the latest, runs have the new one."""
+    monkeypatch.setattr(place, "_LIBRARY_S", 0.0)
+    python = own_installation(garage.folder / "python")
+    garage.script("import json, encodings\nprint([getattr(each, 'WORD', 'old') for each in (json.decoder, encodings)])")
+    job = garage.job(f"{python} hook.py")
+    assert outputs(garage, job, 4) == ["['old', 'old']"] * 4
+    (library,) = garage.folder.glob("python/lib/python*")
+    for module, words in (("json/decoder", "['new', 'old']"), ("encodings/__init__", "['new', 'new']")):
+        with (library / f"{module}.py").open("a") as file:
+            file.write("\nWORD = 'new'\n")
+        assert outputs(garage, job, 4) == [words] * 4
+
+
+def own_installation(folder: Path) -> Path:
+    """A Python whose library has files of its own for some packages, and links for everything else."""
+    base = Path(os.__file__).parent
+    library = folder / "lib" / base.name
+    library.mkdir(parents=True)
+    for path in base.iterdir():
+        if path.name in {"json", "encodings"}:
+            shutil.copytree(path, library / path.name)
+        elif path.name not in {"site-packages", "__pycache__"}:
+            (library / path.name).symlink_to(path)
+    (library / "site-packages").mkdir()
+    (folder / "bin").mkdir()
+    return Path(shutil.copy2(os.path.realpath(sys.executable), folder / "bin/python3"))
+
+
+ORDER = """
+import os, subprocess
+print(*os.environ)
+print(*subprocess.run(['env'], capture_output=True, text=True).stdout.split())
+# Python may set this one itself when it starts, and then it is not in this file.
+names = [each.partition('=')[0] for each in open('/proc/self/environ').read().split(chr(0))]
+print(*[name for name in names if name != 'LC_CTYPE'])
+"""
+
+
+@pytest.mark.parametrize(
+    "names", ["X Z", "X Y Z", "Y X Z", "Z X", "X Z Y", "Z Y", ""], ids=lambda names: names or "none"
+)
+def test_the_order_of_variables(garage: Garage, names: str) -> None:
+    """It is that of a cold start, however the variables were ordered when the interpreter was parked."""
+    garage.script(ORDER)
+    command = f"{garage.python} hook.py"
+    assert garage.ways(garage.job(command, {"X": "1", "Z": "1"}), 2) == ["cold", "warm"]
+    job = garage.job(command, dict.fromkeys(names.split(), "2"))
+    outcomes = [garage.run(each)[0] for each in (job, replace(job, parking=None))]
+    assert [outcome.way for outcome in outcomes] == ["warm", "cold"]
+    warm, cold = [re.sub("HOOKLINE_RUN=\\S+", "", outcome.stdout.decode()).split() for outcome in outcomes]
+    assert warm == cold
 
 
 # A script may do all of this before it ends, and hear nothing of what is reported then.

@@ -4,6 +4,8 @@ import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -54,16 +56,33 @@ def test_another_time_zone_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.req("WARM-003")
 def test_what_a_thread_hands_on() -> None:
-    """Its blocked signals and its priority; the system keeps them for each thread."""
+    """Its blocked signals, its priority and how it is scheduled; the system keeps them for each thread."""
 
-    def in_a_thread() -> tuple[bool, bool]:
+    def in_a_thread() -> tuple[bool, bool, bool]:
         before = own_state()
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
         blocked = own_state()
         os.setpriority(os.PRIO_PROCESS, 0, priority + 1)
-        return before != blocked, blocked != own_state()
+        lower = own_state()
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        return before != blocked, blocked != lower, lower != own_state()
 
     priority = os.getpriority(os.PRIO_PROCESS, 0)
     with ThreadPoolExecutor(1) as pool:
         # There is no lower priority than 19.
-        assert pool.submit(in_a_thread).result() == (True, priority < 19)
+        assert pool.submit(in_a_thread).result() == (True, priority < 19, True)
+
+
+@pytest.mark.req("WARM-003")
+def test_which_process_the_system_ends_first() -> None:
+    """Children inherit that, too."""
+    score = Path("/proc/self/oom_score_adj")
+    before, known = score.read_text(), own_state()
+    if int(before) >= 1000:
+        pytest.skip("there is no higher score")
+    score.write_text(str(int(before) + 1))
+    try:
+        assert own_state() != known
+    finally:
+        with suppress(PermissionError):  # only root may set a lower one
+            score.write_text(before)

@@ -1,8 +1,8 @@
 """Speaks with a parked interpreter: a Python process that has stopped before its script; see site/sitecustomize.py.
 
 One socket leads to it. It is sent `fork`, with a socket for the copy that it makes, `load` with names of modules, or
-`pages` with ranges of memory; it answers `parked` with files and folders that matter, `loaded` with names, or `refused`
-with a reason. The other socket leads to the copy, a spare. That sends its process id, gets one event (directory,
+`pages` with ranges of memory; it answers `parked` with files and folders that matter, `loaded` with names and files, or
+`refused` with a reason. The other socket leads to the copy, a spare. It sends its process id, gets one event (folder,
 report, mark, changes of the environment, three descriptors), and sends `taken` right before the script runs. `soon` may
 announce the event; the spare answers `kept` with the process id and a pidfd of its keeper (see
 site/_hookline_keeper.py), or `alone`. When a socket is closed, the process at its other end exits.
@@ -59,12 +59,12 @@ class Interpreter:
         ours.setblocking(False)  # noqa: FBT003
         return Spare(ours)
 
-    def load(self, names: Sequence[bytes]) -> set[str]:
-        """Import modules of its standard library; return those that it has now, as far as they are outermost ones."""
+    def load(self, names: Sequence[bytes]) -> list[str]:
+        """Import modules of its standard library; return the outermost ones of them, and the files of all it has."""
         wake_stopped(self.pid)
         self._control.settimeout(_PATIENCE_S)
         self._control.send(b"\0".join([b"load", *names]), socket.MSG_NOSIGNAL)
-        return {os.fsdecode(name) for name in answer(self._control, b"loaded")}
+        return [os.fsdecode(each) for each in answer(self._control, b"loaded")]
 
     def copy_ahead(self, pages: Sequence[bytes]) -> None:
         """Have new spares get these pages of memory for themselves before their event: runs write to them."""

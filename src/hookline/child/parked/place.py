@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _TICK_S = 0.05
 # No file has this one, so that it is looked at again.
 _UNKNOWN: Signature = ()
+# In the locale C; they come last.
+_SET_BY_PYTHON = (b"LC_CTYPE",)
+# How often the files of the standard library are looked at: there are many, and they hardly ever change.
+_LIBRARY_S = 1.0
 
 
 class Place:
@@ -42,6 +46,8 @@ class Place:
         self.folder = ""
         self.fixed: dict[str, Signature] = {}
         self.searched: dict[str, Signature] = {}
+        self.library: dict[str, Signature] = {}
+        self._library_seen = 0.0
         self.loaded: set[str] = set()
         # What it had imported when it stopped, and which of that the folders have that it had searched.
         self.imported: frozenset[str] = frozenset()
@@ -73,22 +79,26 @@ class Place:
         self.imported, self.hidden = trial.imported, trial.hidden
         self.folder = _folder_of(self.script)
         self.searched = {self.folder: _UNKNOWN}
+        self.library = {}
         for kind, path in ((each[:1], os.fsdecode(each[1:])) for each in interpreter.paths):
             if kind == b"s":
                 self.fixed[path] = signature(path)
+            elif kind == b"f":
+                self.library[path] = signature(path)
             elif kind == b"l":
                 self.searched[path] = _UNKNOWN
 
-    def has_loaded(self, names: set[str], report: Sequence[bytes]) -> None:
-        """Know which modules it has now, and what the run that has used them searched before the standard library."""
-        self.loaded |= names
+    def has_loaded(self, loaded: Sequence[str], report: Sequence[bytes]) -> None:
+        """Know which modules and files it has now, and what the run that has used them searched before the library."""
+        self.loaded |= {each for each in loaded if not each.startswith("/")}
+        self.library = {path: signature(path) for path in loaded if path.startswith("/")} | self.library
         paths = [os.fsdecode(each) for each in report if each.startswith(b"/")]
         # Those that were looked at before may hide one of the new modules.
         self.searched = dict.fromkeys([*self.searched, *paths], _UNKNOWN)
 
     def is_untouched(self) -> bool:
         """Whether the files that Python has read at its start are as they were, and nothing hides a module of it."""
-        if any(signature(path) != known for path, known in self.fixed.items()):
+        if not (_are_same(self.fixed) and self._is_library_same()):
             return False
         if _folder_of(self.script) != self.folder:
             return False
@@ -101,6 +111,14 @@ class Place:
                 self.searched[folder] = now if is_settled else _UNKNOWN
         return True
 
+    def _is_library_same(self) -> bool:
+        """Whether the modules that it has imported are as they were a second ago."""
+        now = time.monotonic()
+        if now - self._library_seen < _LIBRARY_S:
+            return True
+        self._library_seen = now
+        return _are_same(self.library)
+
     def _hides_another(self, folder: str) -> bool:
         """Whether a folder has one of the modules that are loaded, or hides others than before from Python's start."""
         found = hiding(folder, self.loaded | self.imported)
@@ -109,12 +127,22 @@ class Place:
     def changes(self, invocation: Invocation) -> tuple[bytes, ...] | None:
         """How the environment differs from the one that it was parked with; None if that can't be sent."""
         now, then = variables(invocation.env), variables(self.invocation.env)
-        if now == then:
+        names, kept = [*now], [name for name in then if name in now]
+        if now == then and names == kept:
             return ()
         if self.recipe is None or self.recipe.is_shim:
             return None
-        gone = [b"-" + name for name in then if name not in now]
-        return (*gone, *[b"+" + name + b"=" + now[name] for name in now if then.get(name) != now[name]])
+        # From here on the order is another one: a variable that is set again comes last.
+        place = next((place for place, name in enumerate(kept) if name != names[place]), len(kept))
+        gone = [b"-" + name for name in (*[name for name in then if name not in now], *kept[place:])]
+        entries = {entry.partition(b"=")[0]: entry for entry in invocation.env}
+        changed = [name for name in names[:place] if then[name] != now[name]]
+        added = [b"+" + entries[name] for name in (*changed, *names[place:])]
+        return (*gone, *added, *[b">" + name for name in _SET_BY_PYTHON if name not in now])
+
+
+def _are_same(files: dict[str, Signature]) -> bool:
+    return all(signature(path) == known for path, known in files.items())
 
 
 def _folder_of(script: str) -> str:

@@ -43,6 +43,7 @@ _HARMLESS = frozenset(
     )
 )
 _MARK = CHILD_MARK.encode() + b"="
+_OWN_OF_RUNS = (CHILD_MARK.encode(), b"_")
 # What a child inherits of this process; both files have more, which changes all the time.
 _INHERITED = re.compile(rb"^(?:Umask|Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp|Cpus_allowed):.*", re.MULTILINE)
 _SIGNALS = re.compile(rb"^Sig(?:Blk|Ign):\s*(\w+)", re.MULTILINE)
@@ -77,17 +78,25 @@ def _executables(python: str, _signed: Signature) -> tuple[str, ...]:
 
 
 def own_state() -> tuple[Any, ...]:
-    """What a child inherits of this process besides its environment: its user, umask, signals, limits."""
+    """What a child inherits of this process besides its environment: its user, umask, signals, limits, priority."""
     status = _read("/proc/thread-self/status")
     signals = [int(found, 16) & _NAMED_SIGNALS for found in _SIGNALS.findall(status)]
-    return (*_INHERITED.findall(status), *signals, _read("/proc/self/limits"), os.getpriority(os.PRIO_PROCESS, 0))
+    return (
+        *_INHERITED.findall(status),
+        *signals,
+        _read("/proc/self/limits"),
+        _read("/proc/self/oom_score_adj"),
+        os.getpriority(os.PRIO_PROCESS, 0),
+        os.sched_getscheduler(0),
+        os.sched_getparam(0).sched_priority,
+    )
 
 
 @lru_cache(maxsize=16)
 def variables(env: tuple[bytes, ...]) -> dict[bytes, bytes]:
-    """The variables of an encoded environment, without the mark and `_`, which differ from run to run."""
-    pairs = (entry.partition(b"=") for entry in env if not entry.startswith((_MARK, b"_=")))
-    return {name: value for name, _, value in pairs}
+    """The variables of an encoded environment in their order; the mark and `_` are other ones in each run, so empty."""
+    pairs = (entry.partition(b"=") for entry in env)
+    return {name: b"" if name in _OWN_OF_RUNS else value for name, _, value in pairs}
 
 
 def marks_in(env: tuple[bytes, ...]) -> bytes:

@@ -50,13 +50,19 @@ class Library:
         return found
 
     def files(self) -> "list[bytes]":
-        """What decides how Python starts: files (`s`), folders with modules (`l`), names of imported modules (`m`)."""
+        """What decides how Python starts: files (`s`), those of the library (`f`), folders (`l`), modules (`m`)."""
         leading = self.leading_entries()
         archives = [entry for entry in leading if entry.endswith(".zip") or os.path.isfile(entry)]
         found = [b"s" + os.fsencode(path) for path in self._files_of_site() + archives]
+        found += [b"f" + os.fsencode(path) for path in self.own_files()]
         found += [b"l" + os.fsencode(path) for path in leading if path not in archives]
         imported = {name.partition(".")[0] for name in sys.modules} - {"sitecustomize", "__main__"}
         return found + [b"m" + os.fsencode(name) for name in imported]
+
+    def own_files(self) -> "list[str]":
+        """The files of the library that were imported."""
+        files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+        return [path for path in files if isinstance(path, str) and self._is_in_it(path)]
 
     def _files_of_site(self) -> "list[str]":
         """What `site` has read, or would read if it existed, and the modules that .pth files have imported."""

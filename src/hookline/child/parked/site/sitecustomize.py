@@ -49,7 +49,9 @@ class _Environment:
             if change[:1] == b"+":
                 os.environb[name] = value
             else:
-                os.environb.pop(name, None)
+                value = os.environb.pop(name, b"")
+                if value and change[:1] == b">":  # to the end
+                    os.environb[name] = value
         os.environb[_MARK] = run
         before, after = self._text_around_mark() if changes else self._around_mark
         room = self._end - self._start
@@ -139,7 +141,7 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
         elif data.startswith(b"load\0"):
             loaded = library.load(os.fsdecode(data).split("\0")[1:])
             frozen.settle()
-            control.send(b"\0".join([b"loaded", *[os.fsencode(name) for name in sorted(loaded)]]))
+            control.send(b"\0".join([b"loaded", *map(os.fsencode, [*sorted(loaded), *library.own_files()])]))
             pages = None
         elif data.startswith(b"pages\0"):
             pages = Pages([_range(each) for each in data.split(b"\0")[1:]])
