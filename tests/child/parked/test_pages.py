@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.child.parked.conftest import PYTHONS
 
-from hookline.child.parked.interpreter import SITE
+from hookline.child.parked.archive import SITE
 
 # Whatever these do when Python ends, others would notice.
 TRIED = """

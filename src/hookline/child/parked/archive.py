@@ -15,14 +15,14 @@ from importlib.util import MAGIC_NUMBER, source_hash
 from io import BytesIO
 from pathlib import Path
 
-_SITE = Path(__file__).with_name("site")
+SITE = str(Path(__file__).with_name("site"))
 # In the child, lower ones become its stdin, stdout and stderr.
 _LOWEST = 3
 
 
 def _modules() -> dict[str, bytes]:
     try:
-        return {path.name: path.read_bytes() for path in sorted(_SITE.glob("*.py"))}
+        return {path.name: path.read_bytes() for path in sorted(Path(SITE).glob("*.py"))}
     except OSError:
         return {}
 

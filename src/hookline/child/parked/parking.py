@@ -181,7 +181,7 @@ class _Lot:
 
     def _park(self, place: Place, invocation: Invocation) -> None:
         try:
-            if self._make_room(place):
+            if not self._is_closed and self._make_room(place):
                 self._start(place, invocation)
         except NotParkedError as error:
             place.refusal = str(error)
@@ -192,7 +192,7 @@ class _Lot:
 
     def _start(self, place: Place, invocation: Invocation) -> None:
         recipe, facts = place.recipe, place.facts
-        if self._is_closed or recipe is None or facts is None or facts_of(recipe, invocation, place.cwd) != facts:
+        if recipe is None or facts is None or facts_of(recipe, invocation, place.cwd) != facts:
             return  # it has changed since, or this thread has other signals blocked
         trial = try_start(invocation, place.cwd, recipe)
         interpreter = Interpreter(invocation, place.cwd, recipe)
