@@ -144,5 +144,5 @@ def test_hookline_is_removed_while_an_interpreter_starts(garage: Garage) -> None
     """)
     env = {"PYTHONPATH": f"{copy}:{Path.cwd()}", "PATH": "/usr/bin:/bin"}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("cold warm warm\ncold warm\n", "")
-    assert runs(script) == 5
+    assert (runs(script), done.stderr) == (5, "")
+    assert done.stdout == "cold warm warm\ncold warm\n"
