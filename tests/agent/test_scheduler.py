@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import is_alive
 
 import hookline
 from hookline import Config
@@ -682,8 +683,7 @@ def test_cancelling_ends_what_runs(project: Path) -> None:
 
 def _signal_until_gone(pid: int) -> None:
     for _ in range(500):
-        os.kill(pid, 0)
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+        if not is_alive(pid):
             raise ProcessLookupError
         time.sleep(0.02)
 

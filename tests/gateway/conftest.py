@@ -1,7 +1,6 @@
 """A gateway as a process, in front of real servers."""
 
 import json
-import os
 import shlex
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import is_alive
 
 OFFICIAL = Path(__file__).with_name("official_server.py")
 
@@ -167,11 +167,7 @@ def is_gone(pid: int) -> bool:
     """Whether a process has ended; waits for that a while."""
     deadline = time.monotonic() + 45
     while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+        if not is_alive(pid):
             return True
         time.sleep(0.02)
     return False

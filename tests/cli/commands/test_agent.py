@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests import warm
-from tests.patience import until
+from tests.patience import is_alive, until
 
 from hookline.agent.transcript import transcript_path
 from hookline.cli.main import main
@@ -100,11 +100,7 @@ def is_gone(pid: int) -> bool:
     """True when the process has ended, waiting a moment for whoever reaps it."""
     deadline = time.monotonic() + 45
     while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        if Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] == "Z":
+        if not is_alive(pid):
             return True
         time.sleep(0.01)
     return False

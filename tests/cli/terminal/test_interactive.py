@@ -521,7 +521,7 @@ def test_foreign_text_does_not_act_on_the_terminal(desk: Desk) -> None:
 def _is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
 
