@@ -560,7 +560,7 @@ def test_memory_descriptors_and_processes_are_flat(project_dir: Path) -> None:
 
 @pytest.mark.req("WARM-014")
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1000)
 def test_ten_thousand_events_in_a_row(project_dir: Path) -> None:
     """Neither this program nor the worker grows."""
     look(project_dir, 10_000)
@@ -603,10 +603,15 @@ def look(project_dir: Path, count: int) -> None:
 
         asyncio.run(fire(300))  # more than anything here remembers
         opened, before = descriptors(), usage()
-        asyncio.run(fire(count))
-        # Less than the id of each event. What is still used for a moment is freed; a leak stays.
+        grown: list[int] = []
+        # Less than the id of each event. Threads of other tests may use more from one moment on; a leak goes on.
         most = max(24 * count, 8192)
-        until(lambda: max(now - then for now, then in zip(usage(), before, strict=True)) < most)
+        while len(grown) < 4 and (not grown or grown[-1] >= most):
+            asyncio.run(fire(count))
+            now = usage()
+            grown.append(max(late - early for late, early in zip(now, before, strict=True)))
+            before = now
+        assert grown[-1] < most, grown
         assert len(shop.started) == 1
         # Files of other tests' threads come and go.
         until(lambda: {each for each in descriptors() - opened if " /" not in each} == set())
