@@ -33,6 +33,11 @@ fleet-demo: $(READY) ## a server, two machines and a worker: a policy, a shadow 
 test: $(READY) ## run all tests but the attacks, the slow faults, the gateway and the real agents
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live and not browser and not fleet and not install"
 
+.PHONY: test-again
+test-again: $(READY) ## run the tests that failed last, alone: what passes now depends on how busy the machine was
+	@echo "these failed among others, and run again alone:"
+	@$(BIN)/pytest -q -p no:xdist --last-failed --last-failed-no-failures none -rA --tb short --ignore tests/gateway -m "not slow and not attack and not live and not browser and not fleet and not install"
+
 fmt: $(READY) ## check the formatting (ruff format . mends it)
 	@$(BIN)/ruff format --check .
 

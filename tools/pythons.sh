@@ -26,7 +26,11 @@ for version in 3.11 3.12 3.13; do
         continue
     }
     echo "Python $version"
-    "$place/bin/python" -m pytest -q -n 2 --dist worksteal -p no:cacheprovider -m "${SLOW:+slow or }not slow" \
-        tests/child tests/engine/test_warmth.py tests/engine/test_workers.py tests/engine/test_callables.py || failed=yes
+    run_tests() {
+        "$place/bin/python" -m pytest -q -o cache_dir="$PWD/$place/cache" -m "${SLOW:+slow or }not slow" "$@" \
+            tests/child tests/engine/test_warmth.py tests/engine/test_workers.py tests/engine/test_callables.py
+    }
+    # What failed runs again alone, as in .ci/run: a busy machine is no fault of the code.
+    run_tests -n 2 --dist worksteal || run_tests -p no:xdist --last-failed -rA --tb short || failed=yes
 done
 [ -z "$failed" ]

@@ -464,24 +464,22 @@ def test_waiting_jobs_are_not_started_after_a_cancellation(job: "MakeJob", tmp_p
 
 
 @pytest.mark.usefixtures("each_path")
-def test_the_loop_goes_on_while_hooks_run(job: "MakeJob") -> None:
-    """Running hooks never block the loop: another task keeps counting."""
+def test_the_loop_goes_on_while_hooks_run(job: "MakeJob", tmp_path: Path) -> None:
+    """Running hooks never block the loop: they wait for another task, which has its turns meanwhile."""
+    go = tmp_path / "go"
 
-    async def main() -> int:
-        turns = 0
+    async def have_turns() -> None:
+        for _ in range(10):
+            await asyncio.sleep(0.01)
+        go.touch()
 
-        async def count() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0.01)
+    async def main() -> list[ChildOutcome]:
+        turns = asyncio.create_task(have_turns())
+        outcomes = await run_children([job(f"until [ -e {go} ]; do sleep 0.01; done", timeout_ms=30_000)] * 3)
+        await turns
+        return outcomes
 
-        counting = asyncio.create_task(count())
-        await run_children([job("sleep 0.5")] * 3)
-        counting.cancel()
-        return turns
-
-    assert asyncio.run(main()) > 10
+    assert [(outcome.exit_code, outcome.timed_out) for outcome in asyncio.run(main())] == [(0, False)] * 3
 
 
 def test_a_loop_outside_the_main_thread_will_do(run: "Run", job: "MakeJob") -> None:
