@@ -728,7 +728,7 @@ def _flat(garage: Garage, events: int) -> None:
     # Numbers and pipes of spares are others each time; files of other tests' threads come and go.
     assert len({each for each in after[1] if " /" not in each}) <= len({each for each in before[1] if " /" not in each})
     # What its own loop keeps is freed before a script runs, so that only its pages show it.
-    assert _resident(garage.parking.pids[0]) - pages < (64 << 10) + 100 * events
+    assert _resident(garage.parking.pids[0]) - pages < (64 << 10) + 8 * events
     # A busy machine may take longer for a new spare than an event waits.
     assert ways["warm"] > 0.99 * (events + 20)
 

@@ -133,6 +133,7 @@ def _park(control: _socket.socket, engine: int, script: str) -> None:
     frozen.settle()
     control.send(b"\0".join([b"parked", *library.files()]))
     while True:
+        data = b""  # if the last message were still there, the room for the next one would be further on each time
         data, fds = _receive(control, 1)
         if data == b"fork" and fds:
             if copier.copy():
