@@ -605,3 +605,35 @@ def test_a_repeated_cancellation_counts_once(job: "MakeJob", tmp_path: Path, mon
 
     asyncio.run(main())
     assert (tmp_path / "cleaned").exists()
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """A program that is executed as it is, without a shell."""
+    path = tmp_path / "guard.sh"
+    path.write_text("#!/bin/sh\necho ran\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_script_that_is_just_being_written(run: "Run", job: "MakeJob", script: Path) -> None:
+    """The kernel refuses to start it then, so it is started a moment later: a guard must not be left out for that."""
+    writer = script.open("a")
+    threading.Timer(0.05, writer.close).start()
+    (outcome,) = run(job(str(script)))
+    assert (outcome.exit_code, outcome.stdout, outcome.error) == (0, b"ran\n", None)
+
+
+def test_a_script_that_stays_open_for_writing(run: "Run", job: "MakeJob", script: Path) -> None:
+    """It is given up soon, whatever other hooks do meanwhile, with the remedy; no memory or descriptors are lacking."""
+    given_up = script.with_name("given_up")
+    with script.open("a"):
+        other, outcome, _ = run(
+            job(f"while ! [ -e {given_up} ]; do sleep 0.01; done; echo other"),
+            job(str(script)),
+            job(f"touch {given_up}"),
+        )
+    assert other.stdout == b"other\n"
+    assert outcome.error is not None
+    assert f"could not be started: {script} is open for writing" in outcome.error
+    assert not outcome.is_shortage

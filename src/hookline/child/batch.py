@@ -12,7 +12,7 @@ from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, Claim, LateI
 from hookline.child.limit import RESERVES, SCOPE
 from hookline.child.pipes import SharedInput
 from hookline.child.process import Process, why_not_started
-from hookline.child.spawn import SHORTAGES
+from hookline.child.spawn import BEING_WRITTEN, SHORTAGES
 
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "LateInput", "run_children"]
 
@@ -150,7 +150,7 @@ class _Batch:
             self._on_end(process.index)
 
     async def _start(self, index: int, job: ChildJob) -> None:
-        """Start a process as soon as there is a slot, and again if the system runs short of something."""
+        """Start a process as soon as there is a slot, and again if what keeps it from starting may soon be over."""
         slot, pauses = object(), 0
         while True:
             if not self.slots.try_acquire(slot, self._most):
@@ -164,16 +164,17 @@ class _Batch:
             except Exception as error:  # noqa: BLE001 - whatever it is, this hook was not started and the others go on
                 self._running.discard(process)
                 self.slots.release(slot)
-                if pauses == _PAUSES_ALONE or getattr(error, "errno", None) not in SHORTAGES:
-                    is_shortage = getattr(error, "errno", None) in SHORTAGES
+                number = getattr(error, "errno", None)
+                is_shortage = number in SHORTAGES
+                if pauses == _PAUSES_ALONE or not (is_shortage or number == BEING_WRITTEN):
                     self.outcomes[index] = ChildOutcome(error=why_not_started(error, job), is_shortage=is_shortage)
                     return None
             _settle(job)
-            for give_up in RESERVES:
+            for give_up in RESERVES if is_shortage else ():
                 give_up()
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While other hooks run, the shortage may end with them.
-            pauses = 0 if self.slots.running else pauses + 1
+            pauses = 0 if is_shortage and self.slots.running else pauses + 1
 
     async def _claim(self, job: ChildJob, slot: object) -> Claim | None:
         """A parked interpreter for the job, or None."""

@@ -9,7 +9,7 @@ from hookline.child.confine import can_confine, confined
 from hookline.child.environment import Environment, prepare
 from hookline.child.features import FEATURES
 from hookline.child.job import ChildJob, Stdio
-from hookline.child.spawn import ExecError, Invocation, spawn
+from hookline.child.spawn import BEING_WRITTEN, ExecError, Invocation, spawn
 from hookline.contract.hooks import ResourceLimits
 from hookline.shell.direct import direct_argv, find_program
 from hookline.shell.quoting import quote_project_variables
@@ -30,8 +30,10 @@ def start(job: ChildJob, stdio: Stdio, mark: bytes) -> int:
     if FEATURES.direct and (direct := direct_invocation(job.command, job.cwd, job.env, mark)):
         try:
             return spawn(direct, job.cwd, stdio)
-        except ExecError:
-            pass  # bash can run it or has the usual message for it
+        except ExecError as error:
+            if error.errno == BEING_WRITTEN:
+                raise
+            # For others bash can run it, or has the usual message for it.
     return spawn(shell_invocation(job.command, job.cwd, job.env, mark), job.cwd, stdio)
 
 

@@ -13,7 +13,7 @@ from hookline.child.job import ChildJob, ChildLimits, ChildOutcome, Claim, Stdio
 from hookline.child.limit import Limit
 from hookline.child.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
 from hookline.child.reaper import REAPER, signal_group
-from hookline.child.spawn import SHORTAGES
+from hookline.child.spawn import BEING_WRITTEN, SHORTAGES
 from hookline.child.watcher import Watcher, watcher_for
 from hookline.contract.vocabulary import RunWay
 
@@ -321,4 +321,6 @@ def why_not_started(error: Exception, job: ChildJob) -> str:
         reason = os.strerror(error.errno)
         if error.filename == job.cwd:
             reason = f"its working directory {job.cwd} can't be used: {reason}"
+        elif error.errno == BEING_WRITTEN:
+            reason = f"{error.filename} is open for writing ({reason}); close it, or replace it by renaming a new file"
     return f"could not be started: {reason}"

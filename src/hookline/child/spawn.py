@@ -15,6 +15,8 @@ from hookline.child.job import Stdio
 
 # These may end when other processes exit.
 SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
+# This one, when somebody has finished writing the program.
+BEING_WRITTEN = errno.ETXTBSY
 
 _HIGHEST_STDIO = 2
 _ERROR_BYTES = 256
@@ -119,7 +121,7 @@ def _spawn_with_popen(invocation: Invocation, cwd: str, stdio: Stdio, keep: tupl
     except OSError as error:
         if error.filename == cwd or error.errno in SHORTAGES:
             raise
-        raise ExecError(error.errno, error.strerror, error.filename) from error
+        raise ExecError(error.errno, error.strerror, os.fsdecode(executable)) from error
     # We reap the child ourselves, so Popen must neither warn about it nor wait for it.
     process.returncode = 0
     return process.pid
