@@ -279,6 +279,7 @@ def test_a_request_that_went_out_is_never_sent_again() -> None:
     assert (server.connections, len(server.requests)) == (1, 2)
 
 
+@pytest.mark.req("WARM-031")
 def test_a_request_of_which_a_part_went_out_is_never_sent_again() -> None:
     """The server resets a kept connection while it reads."""
     connections = Connections()

@@ -187,7 +187,7 @@ WRONG = {
 }
 
 
-@pytest.mark.req("WARM-022")
+@pytest.mark.req("WARM-022", "WARM-023")
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_wrong_line_or_an_exit_fails_the_event_and_ends_the_group(
     run_worker: RunWorker, tmp_path: Path, fault: str
@@ -433,7 +433,21 @@ def test_a_worker_that_is_never_ready(run_worker: RunWorker, first: str, why: st
     run_worker(f"{first}; exec {first}; {loop(ANSWER)}", use)
 
 
-@pytest.mark.req("WARM-023")
+@pytest.mark.req("WARM-022")
+def test_it_is_started_again_later_each_time(run_worker: RunWorker, tmp_path: Path) -> None:
+    """A pause of a tenth of a second, and then of a whole one."""
+
+    async def use(shop: Shop) -> None:
+        for _ in range(3):
+            assert (await shop.ask()).error is not None
+
+    run_worker("date +%s%N >> started; exit 1", use)
+    first, second, third = [int(each) / 1e9 for each in (tmp_path / "started").read_text().split()]
+    assert second - first > 0.09
+    assert third - second > 0.99
+
+
+@pytest.mark.req("WARM-022")
 def test_a_minute_later_it_is_started_again(run_worker: RunWorker, tmp_path: Path) -> None:
     """Somebody may have mended it."""
 
