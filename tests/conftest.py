@@ -3,6 +3,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import stat
 import sys
@@ -17,6 +18,7 @@ from unittest.mock import patch
 import hypothesis
 import pytest
 from tests import warm
+from tests.authority import Authority
 
 from hookline.child.features import FEATURES
 from hookline.testing.plugin import hookline_home  # noqa: F401 - also where the plugin is not installed yet
@@ -67,6 +69,14 @@ def no_parked_interpreters() -> Iterator[None]:
     """Engines that a test does not close would leave theirs for minutes; tests about them switch them on."""
     with patch.dict(vars(FEATURES), {"warm": False}):
         yield
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Signs certificates; needs openssl."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl here, which makes the certificates")
+    return Authority(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from tests.patience import LONG_S
 
-from hookline.child.connections import Connections, PlainStream
+from hookline.child.connections import Connections
 from hookline.child.http import post
 from hookline.child.job import ChildOutcome
+from hookline.child.streams import PlainStream
 from hookline.contract.hooks import HttpTarget
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -330,8 +331,8 @@ def test_a_few_are_kept_of_all_servers_together() -> None:
     connections = Connections()
     pairs = [socket.socketpair() for _ in range(40)]
     for number, (ours, _) in enumerate(pairs):
-        connections.put(("127.0.0.1", number), PlainStream(ours))
-    assert sum(connections.take(("127.0.0.1", number)) is not None for number in range(40)) == 32
+        connections.put(("127.0.0.1", number, False), PlainStream(ours))
+    assert sum(connections.take(("127.0.0.1", number, False)) is not None for number in range(40)) == 32
     for pair in pairs:
         for each in pair:
             each.close()
@@ -345,7 +346,7 @@ def test_many_at_once_keep_a_few() -> None:
         outcomes = await asyncio.gather(*[ask() for _ in range(12)])
         assert {outcome.stdout for outcome in outcomes} == {b"{}"}
         taken = []
-        while (stream := connections.take(next(iter(connections._idle), ("", 0)))) is not None:
+        while (stream := connections.take(next(iter(connections._idle), ("", 0, False)))) is not None:
             taken.append(stream)
         assert len(taken) == 8
         for stream in taken:
@@ -388,7 +389,7 @@ def test_any_loop_can_use_a_kept_one(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(set(clients)) == 1
         child = os.fork()
         if not child:
-            os._exit(0 if connections.take(("127.0.0.1", port)) is None else 1)
+            os._exit(0 if connections.take(("127.0.0.1", port, False)) is None else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert ask() == b"{}"
         assert len(set(clients)) == 1
@@ -429,6 +430,19 @@ def test_a_server_that_is_down_is_named(scheme: str, host: str) -> None:
         outcome = ask_once(f"{scheme}://{place}/")
     why = f"nobody answers at {place} (connection refused; is the server running?)"
     assert outcome.error == f"could not be asked: {why}"
+
+
+@pytest.mark.parametrize(("number", "is_shortage"), [(errno.EMFILE, True), (errno.ECONNREFUSED, False)])
+def test_a_lack_of_descriptors_is_no_fault_of_the_hook(
+    number: int, is_shortage: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So `on_fault` decides, as for processes; a server that is down is another matter."""
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("hookline.child.http.connect", refuse)
+    assert ask_once("http://127.0.0.1:9/").is_shortage is is_shortage
 
 
 def test_an_address_of_ip_6_is_named_as_in_a_url(monkeypatch: pytest.MonkeyPatch) -> None:

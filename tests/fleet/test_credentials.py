@@ -3,14 +3,13 @@
 import asyncio
 import json
 import runpy
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.authority import Authority
 from tests.fleet.credentials import Operator
 from tests.fleet.server import NatsServer, find_program
 
@@ -151,41 +150,6 @@ def test_doctor_says_that_the_credentials_have_expired(
     signs = json.loads(capsys.readouterr().out)["signs"]
     (message,) = [sign["message"] for sign in signs if sign["about"] == "fleet"]
     assert "expired on 2023-11-14" in message
-
-
-class Authority:
-    """A company's own authority, which signs certificates for servers and machines."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ca = folder / "ca.pem"
-        self._run("req", "-x509", *_KEY, "-days", "1", "-subj", "/CN=authority", *self._files("ca"))
-
-    def certificate(self, name: str) -> tuple[str, str]:
-        """A certificate for 127.0.0.1, and its key."""
-        request, more = self.folder / f"{name}.csr", self.folder / f"{name}.ext"
-        more.write_text("subjectAltName=IP:127.0.0.1\n")
-        key, pem = self.folder / f"{name}.key", self.folder / f"{name}.pem"
-        self._run("req", *_KEY, "-subj", f"/CN={name}", "-keyout", str(key), "-out", str(request))
-        signer = ("-CA", str(self.ca), "-CAkey", str(self.folder / "ca.key"), "-CAcreateserial")
-        self._run("x509", "-req", "-in", str(request), *signer, "-days", "1", "-extfile", str(more), "-out", str(pem))
-        return str(pem), str(key)
-
-    def _files(self, name: str) -> tuple[str, ...]:
-        return "-keyout", str(self.folder / f"{name}.key"), "-out", str(self.folder / f"{name}.pem")
-
-    def _run(self, *words: str) -> None:
-        subprocess.run(["openssl", *words], check=True, capture_output=True)
-
-
-_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    if shutil.which("openssl") is None:
-        pytest.skip("no openssl here, which makes the certificates")
-    return Authority(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")

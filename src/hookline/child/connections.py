@@ -1,11 +1,7 @@
-"""Connections to servers, of which idle ones are kept for the next event.
-
-A kept one is a plain socket that no event loop knows, so that any loop of the program can use it next.
-"""
+"""Connections to servers, of which idle ones are kept for the next event."""
 
 import asyncio
 import os
-import select
 import socket
 import threading
 import time
@@ -14,157 +10,14 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any
 
-_READ_BYTES = 64 * 1024
+from hookline.child.streams import PlainStream, Stream
+
 _MOST_IDLE = 8
 _MOST_IDLE_OF_ALL = 32
 _IDLE_S = 30.0
-# The embedding program may end on SIGPIPE.
-_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
-_QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
-Target = tuple[str, int]
-
-
-class Stream:
-    """A connection with what was read from it and not used yet."""
-
-    def __init__(self) -> None:
-        self.sent = 0
-        """How many bytes of the last request went out."""
-        self._read = bytearray()
-
-    async def send(self, data: bytes) -> None:
-        """Sends all of it."""
-        raise NotImplementedError
-
-    async def _receive(self) -> bytes:
-        raise NotImplementedError
-
-    def is_open(self) -> bool:
-        """Whether the other side has neither closed it nor written anything since it was kept."""
-        return False
-
-    def close(self) -> None:
-        """Ends the connection."""
-        raise NotImplementedError
-
-    def is_drained(self) -> bool:
-        """Whether everything that was read was used."""
-        return not self._read
-
-    async def read_until(self, end: bytes, most: int) -> bytes:
-        """What comes before `end`, which is used up; raises a ValueError if that is not within `most` bytes."""
-        searched = 0
-        while (place := self._read.find(end, searched)) < 0:
-            if len(self._read) > most:
-                raise ValueError("the answer has too long a head")
-            searched = max(0, len(self._read) - len(end) + 1)
-            await self._more()
-        found = bytes(self._read[:place])
-        del self._read[: place + len(end)]
-        return found
-
-    async def read_exactly(self, size: int) -> bytes:
-        """The next bytes; raises an EOFError if there are fewer."""
-        while len(self._read) < size:
-            await self._more()
-        found = bytes(self._read[:size])
-        del self._read[:size]
-        return found
-
-    async def read_rest(self, most: int) -> tuple[bytes, bool]:
-        """Everything until the other side closes it, and whether there is more than `most` bytes."""
-        while len(self._read) <= most:
-            if not (data := await self._receive()):
-                break
-            self._read += data
-        return bytes(self._read[:most]), len(self._read) > most
-
-    async def _more(self) -> None:
-        if not (data := await self._receive()):
-            raise EOFError("the connection was closed before the answer was complete")
-        self._read += data
-
-
-class PlainStream(Stream):
-    """A socket."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        super().__init__()
-        self._socket = sock
-        self._is_first = True
-
-    async def send(self, data: bytes) -> None:
-        """Sends all of it; after an OSError `sent` is how much went out."""
-        self.sent = 0
-        self._is_first = True
-        left = memoryview(data)
-        while left:
-            try:
-                count = self._socket.send(left, _NO_SIGNAL)
-            except BlockingIOError:
-                await self._wait_for_room()
-                continue
-            self.sent += count
-            left = left[count:]
-        self._acknowledge_at_once()
-
-    def _acknowledge_at_once(self) -> None:
-        """Turns off delayed acknowledgements for the answer."""
-        # A server that writes head and body separately has its body held back until the head is acknowledged (Nagle),
-        # for which our kernel would wait 40 ms. Each request turns that delay on again.
-        if _QUICK_ACK is not None:
-            with suppress(OSError):
-                self._socket.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
-
-    async def _receive(self) -> bytes:
-        if not self._is_first:
-            # What is there already is read without a turn of the loop, and a server may write faster than we read:
-            # neither a timeout nor anything else of the program would have its turn.
-            await asyncio.sleep(0)
-        self._is_first = False
-        return await asyncio.get_running_loop().sock_recv(self._socket, _READ_BYTES)
-
-    async def _wait_for_room(self) -> None:
-        loop = asyncio.get_running_loop()
-        room: asyncio.Future[None] = loop.create_future()
-        loop.add_writer(self._socket, _finish, room)
-        try:
-            await room
-        finally:
-            loop.remove_writer(self._socket)
-
-    def is_open(self) -> bool:
-        """Whether there is nothing to read: an end, or a text that nobody asked for."""
-        look = select.poll()
-        look.register(self._socket, select.POLLIN | select.POLLHUP)
-        return not look.poll(0)
-
-    def close(self) -> None:
-        """Closes the socket."""
-        self._socket.close()
-
-
-class _SecureStream(Stream):
-    """A connection with TLS, which its event loop takes care of; it is not kept."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        super().__init__()
-        self._reader = reader
-        self._writer = writer
-
-    async def send(self, data: bytes) -> None:
-        """Sends all of it."""
-        self.sent = len(data)
-        self._writer.write(data)
-        await self._writer.drain()
-
-    async def _receive(self) -> bytes:
-        return await self._reader.read(_READ_BYTES)
-
-    def close(self) -> None:
-        """Closes it."""
-        self._writer.close()
+Target = tuple[str, int, bool]
+"""A host, its port, and whether the connection has TLS."""
 
 
 async def connect(host: str, port: int, *, is_secure: bool) -> Stream:
@@ -172,10 +25,9 @@ async def connect(host: str, port: int, *, is_secure: bool) -> Stream:
     sock = await _connected(host, port)
     if not is_secure:
         return PlainStream(sock)
-    import ssl  # noqa: PLC0415 - slow to import
+    from hookline.child.secure import SecureStream  # noqa: PLC0415 - most servers are on this machine
 
-    context = ssl.create_default_context()
-    return _SecureStream(*await asyncio.open_connection(sock=sock, ssl=context, server_hostname=host))
+    return await SecureStream.over(sock, host)
 
 
 async def _connected(host: str, port: int) -> socket.socket:
@@ -270,11 +122,6 @@ class Connections:
             is_any_left = bool(self._idle)
         if is_any_left:
             self._sweep_later()
-
-
-def _finish(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 def _call(method: "weakref.WeakMethod[Any]") -> None:

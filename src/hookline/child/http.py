@@ -12,9 +12,11 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 import msgspec
 
-from hookline.child.connections import Connections, Stream, connect
+from hookline.child.connections import Connections, Target, connect
 from hookline.child.http_answer import BadAnswerError, read_answer
 from hookline.child.job import ChildOutcome
+from hookline.child.spawn import SHORTAGES
+from hookline.child.streams import Stream
 from hookline.contract.hooks import HEADER_VARIABLE, HttpTarget
 from hookline.contract.vocabulary import RunWay
 
@@ -90,16 +92,16 @@ async def _ask(
         raise BadAnswerError(f"was not asked: {why_not}")
     url = urlsplit(target.url)
     is_secure = url.scheme == "https"
-    kept = None if is_secure else connections
-    request = _head(target, url, len(body), env, keeps=kept is not None) + body
+    request = _head(target, url, len(body), env, keeps=connections is not None) + body
     host = url.hostname or ""
     # A name that stands for this machine must not be looked up: somebody else may answer for it.
     address = "127.0.0.1" if host.lower() == "localhost" and not is_secure else host
     port = url.port or (443 if is_secure else 80)
     try:
-        stream = await _sent(request, address, port, kept, is_secure=is_secure)
+        stream = await _sent(request, (address, port, is_secure), connections)
     except (OSError, ValueError) as error:
-        raise BadAnswerError(f"could not be asked: {_why_unreachable(error, host, port)}") from error
+        is_shortage = getattr(error, "errno", None) in SHORTAGES
+        return ChildOutcome(error=f"could not be asked: {_why_unreachable(error, host, port)}", is_shortage=is_shortage)
     try:
         answer = await read_answer(stream, most_bytes)
     except (OSError, EOFError, ValueError) as error:
@@ -108,8 +110,8 @@ async def _ask(
     except BaseException:
         stream.close()
         raise
-    if kept is not None and answer.can_be_used_again:
-        kept.put((address, port), stream)
+    if connections is not None and answer.can_be_used_again:
+        connections.put((address, port, is_secure), stream)
     else:
         stream.close()
     return ChildOutcome(exit_code=0, stdout=answer.body, stdout_truncated=answer.is_cut)
@@ -138,13 +140,14 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-async def _sent(request: bytes, address: str, port: int, kept: Connections | None, *, is_secure: bool) -> Stream:
+async def _sent(request: bytes, server: Target, kept: Connections | None) -> Stream:
     """The connection that the whole request was sent on: an idle one, or else a new one."""
     # The server may have closed an idle one at any time. That is no failure as long as nothing went out.
-    while kept is not None and (idle := kept.take((address, port))) is not None:
+    while kept is not None and (idle := kept.take(server)) is not None:
         if idle.is_open() and await _sends(idle, request):
             return idle
         idle.close()
+    address, port, is_secure = server
     stream = await connect(address, port, is_secure=is_secure)
     try:
         await stream.send(request)

@@ -4,7 +4,7 @@ import re
 from http import HTTPStatus
 from typing import NamedTuple
 
-from hookline.child.connections import Stream
+from hookline.child.streams import Stream
 
 _LONGEST_HEAD = 64 * 1024
 _STATUS = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: |$)")
