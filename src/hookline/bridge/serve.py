@@ -50,12 +50,13 @@ class Server:
     async def run(self, on_ready: Callable[[], object] = lambda: None) -> None:
         """Serves; HooklineError when another server has the directory."""
         with _alone(self._folder):
+            loop = asyncio.get_running_loop()
+            # Before there is a socket, which a signal must not leave behind.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self._ending.set)
             listener = _listen(self._folder)
             place = (self._folder / _SOCKET).stat()
             server = await asyncio.start_unix_server(self._connected, sock=listener)
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self._ending.set)
             on_ready()
             try:
                 while not self._ending.is_set() and self._is_wanted(place):
