@@ -367,6 +367,20 @@ def test_idle_ones_end(monkeypatch: pytest.MonkeyPatch) -> None:
     use(server, talk)
 
 
+@pytest.mark.parametrize("limit", ["_IDLE_S", "_LONGEST_S"])
+def test_an_old_one_is_not_used(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it was idle or busy, and although the loop that would have closed it is gone."""
+    monkeypatch.setattr(f"hookline.child.connections.{limit}", 0.0)
+    kept = Connections()
+    with ordinary_server() as (port, clients):
+        target = HttpTarget(url=f"http://127.0.0.1:{port}/")
+        for _ in range(3):
+            asking = post(target, b"{}", env={}, timeout_ms=5000, most_bytes=10, connections=kept)
+            assert asyncio.run(asking).stdout == b"{}"
+        assert len(set(clients)) == 3
+        kept.close()
+
+
 def test_any_loop_can_use_a_kept_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A socket belongs to no loop while it is idle; and a forked program leaves it alone."""
     look_up = socket.getaddrinfo

@@ -2,8 +2,11 @@
 
 import asyncio
 import os
+import shutil
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +27,7 @@ pytestmark = pytest.mark.timeout(90)
 
 OK = b"HTTP/1.1 200 OK\r\n"
 GOOD = OK + b"Content-Length: 2\r\n\r\n{}"
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 Serve = Callable[["Visit"], None]
 
 
@@ -117,7 +121,7 @@ def ask(url: str, connections: Connections, body: bytes = b"{}", **options: Any)
 
 
 @pytest.mark.req("WARM-031")
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_connection_with_tls_is_kept_for_any_loop(opened: Any, version: ssl.TLSVersion) -> None:
     """A forked program leaves it alone, too."""
     with opened(version=version) as (server, connections):
@@ -147,14 +151,35 @@ def test_long_requests_and_answers(opened: Any) -> None:
     assert server.connections == 1
 
 
-def test_a_server_that_nobody_vouches_for(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The certificates of this machine count as they are now."""
+@pytest.mark.req("WARM-032")
+def test_a_certificate_for_another_name(opened: Any) -> None:
+    """Also if there is a connection to the same server by the right name."""
     with opened() as (server, connections):
         assert ask(server.url, connections).stdout == b"{}"
-        connections.close()
-        monkeypatch.delenv("SSL_CERT_FILE")
+        error = str(ask(server.url.replace("127.0.0.1", "localhost"), connections).error)
+    assert "the certificate of localhost:" in error
+    assert "is not accepted" in error
+
+
+@pytest.mark.req("WARM-032")
+def test_a_server_that_nobody_vouches_for(
+    opened: Any, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The certificates of this machine count as they are when a connection is made."""
+    believed = tmp_path / "believed.pem"
+    shutil.copy(authority.ca, believed)
+    monkeypatch.setenv("SSL_CERT_FILE", str(believed))
+    with opened() as (server, _):
+        assert ask(server.url, Connections()).stdout == b"{}"
+        other = tmp_path / "other"
+        other.mkdir()
+        shutil.copy(Authority(other).ca, believed)
         error = str(ask(server.url, Connections()).error)
-    assert error.startswith(f"could not be asked: the certificate of {server.url[8:-1]} is not accepted (")
+        assert error.startswith(f"could not be asked: the certificate of {server.url[8:-1]} is not accepted (")
+        believed.write_text("")
+        assert f"({believed} has no certificates that can be read)" in str(ask(server.url, Connections()).error)
+        monkeypatch.delenv("SSL_CERT_FILE")
+        assert "is not accepted" in str(ask(server.url, Connections()).error)
 
 
 @pytest.mark.req("WARM-032")
@@ -167,7 +192,10 @@ def test_a_server_that_nobody_vouches_for(opened: Any, monkeypatch: pytest.Monke
         pytest.param(OK + b'\r\n{"decision":"deny"}', False, id="deny, cut off"),
     ],
 )
-def test_an_answer_without_a_length_has_to_end(opened: Any, answer: bytes, is_whole: bool) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_answer_without_a_length_has_to_end(
+    opened: Any, answer: bytes, is_whole: bool, version: ssl.TLSVersion
+) -> None:
     """Whoever is on the way could cut a denial off, and an empty answer goes on."""
 
     def serve(visit: Visit) -> None:
@@ -176,13 +204,13 @@ def test_an_answer_without_a_length_has_to_end(opened: Any, answer: bytes, is_wh
         if is_whole:
             visit.say_goodbye()
 
-    with opened(serve) as (server, connections):
+    with opened(serve, version) as (server, connections):
         outcome = ask(server.url, connections)
     if is_whole:
         assert (outcome.exit_code, outcome.stdout) == (0, answer.partition(b"\r\n\r\n")[2])
     else:
         assert outcome.exit_code is None
-        assert "the connection was cut off" in str(outcome.error)
+        assert "(the server should send a Content-Length)" in str(outcome.error)
 
 
 @pytest.mark.req("WARM-031")
@@ -221,8 +249,73 @@ def test_a_kept_connection_that_the_server_has_left(opened: Any, leaves: str) ->
             assert ask(server.url, connections).stdout == b"{}"
             assert server.connections == number + 1
             kept = [stream for idle in connections._idle.values() for _, stream in idle]
+            until = time.monotonic() + LONG_S
             while any(stream.is_open() for stream in kept):
+                assert time.monotonic() < until
                 time.sleep(0.01)
+
+
+@pytest.mark.req("WARM-032")
+def test_a_cut_length_is_not_blamed_on_a_missing_one(opened: Any) -> None:
+    """Nor is an end before any answer."""
+    answers = [OK + b"Content-Length: 20\r\n\r\n{}", b"x"]
+
+    def serve(visit: Visit) -> None:
+        visit.read()
+        visit.write(answers.pop())
+
+    with opened(serve) as (server, connections):
+        errors = [str(ask(server.url, connections).error) for _ in range(2)]
+    assert errors == ["gave no usable answer: the connection was closed before the answer was complete"] * 2
+
+
+def test_without_a_descriptor_for_the_certificates(opened: Any, tmp_path: Path) -> None:
+    """That is a shortage, and it is over when there are some again."""
+    with opened() as (server, _):
+        program = tmp_path / "short.py"
+        program.write_text(SHORT)
+        command = [sys.executable, str(program), server.url]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S)
+    assert done.stdout.split("\n")[:2] == ["True Too many open files", "0 None"], done.stderr
+
+
+SHORT = """
+import asyncio, resource, socket, ssl, sys
+from hookline.child.connections import Connections
+from hookline.child.http import post
+from hookline.contract.hooks import HttpTarget
+import hookline.child.secure
+
+async def ask():
+    target = HttpTarget(url=sys.argv[1])
+    return await post(target, b"{}", env={}, timeout_ms=30_000, most_bytes=100, connections=Connections())
+
+async def main():
+    free = socket.socket()
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free.fileno() + 1, hard))
+    free.close()  # the connection takes it
+    short = await ask()
+    print(short.is_shortage, str(short.error).rpartition(": ")[2].rstrip(")"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    whole = await ask()
+    print(whole.exit_code, whole.error)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("WARM-032")
+def test_what_keeps_us_from_asking_is_a_failure_of_the_hook(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So its onError decides, whatever it is; a shortage at that."""
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("hookline.child.http.connect", refuse)
+    with opened() as (server, connections):
+        outcome = ask(server.url, connections)
+    assert (outcome.error, outcome.is_shortage) == ("could not be asked: can't start new thread", True)
 
 
 def test_a_server_that_does_not_shake_hands() -> None:

@@ -433,6 +433,21 @@ def test_a_worker_that_is_never_ready(run_worker: RunWorker, first: str, why: st
     run_worker(f"{first}; exec {first}; {loop(ANSWER)}", use)
 
 
+def test_a_script_that_is_just_being_written(run_worker: RunWorker, tmp_path: Path) -> None:
+    """The kernel refuses to start it then, so it is tried again for a moment."""
+    script = tmp_path / "worker.sh"
+    script.write_text(f"#!/bin/sh\n{GOOD}\n")
+    script.chmod(0o755)
+
+    async def use(shop: Shop) -> None:
+        writer = script.open("a")
+        asyncio.get_running_loop().call_later(0.15, writer.close)
+        assert (await shop.ask()).stdout == ALLOWED
+        assert not shop.notes
+
+    run_worker(str(script), use)
+
+
 @pytest.mark.req("WARM-022")
 def test_it_is_started_again_later_each_time(run_worker: RunWorker, tmp_path: Path) -> None:
     """A pause of a tenth of a second, and then of a whole one."""

@@ -6,12 +6,15 @@ program, its arguments. It imports as little as possible, because it runs before
 
 import os
 import sys
+import time
 
 REFUSED = 125
 PREFIX = "hookline: "
 
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
+# ETXTBSY, which ends when somebody has finished writing the program.
+_BEING_WRITTEN = 26
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 
@@ -33,10 +36,13 @@ def main() -> None:
             except (OSError, ValueError, AttributeError) as error:
                 _refuse(f"limits.{name} can't be set ({error}); choose another value, or remove it from the hook")
     _undo_changes_of_python(locale)
-    try:
-        os.execv(program, argv)  # noqa: S606 - we are here to run the user's commands
-    except OSError as error:
-        _refuse(f"{program} can't be executed: {error}")
+    for pause_s in (0.01, 0.02, 0.04, 0.08, 0.16, 0.0):
+        try:
+            os.execv(program, argv)  # noqa: S606 - we are here to run the user's commands
+        except OSError as error:
+            if error.errno != _BEING_WRITTEN or not pause_s:
+                _refuse(f"{program} can't be executed: {error}")
+            time.sleep(pause_s)
 
 
 def _refuse(why: str) -> None:

@@ -84,6 +84,8 @@ class _Batch:
             self.shared_input = SharedInput([job.stdin for job in jobs])
             self.quiet_s = min(max(_QUIET_S, _QUIET_S_PER_PROCESS * len(jobs)), _LONGEST_QUIET_S)
         self.outcomes = [_NOT_STARTED] * len(jobs)
+        # For scripts that are being written, all together: the other hooks wait meanwhile.
+        self._pauses_left = _PAUSES_ALONE
         self._running: set[Process] = set()
         self.loop = asyncio.get_running_loop()
 
@@ -166,7 +168,10 @@ class _Batch:
                 self.slots.release(slot)
                 number = getattr(error, "errno", None)
                 is_shortage = number in SHORTAGES
-                if pauses == _PAUSES_ALONE or not (is_shortage or number == BEING_WRITTEN):
+                if number == BEING_WRITTEN and self._pauses_left > 0:
+                    pauses = _PAUSES_ALONE - self._pauses_left
+                    self._pauses_left -= 1
+                elif pauses == _PAUSES_ALONE or not is_shortage:
                     self.outcomes[index] = ChildOutcome(error=why_not_started(error, job), is_shortage=is_shortage)
                     return None
             _settle(job)

@@ -15,6 +15,8 @@ from hookline.child.streams import PlainStream, Stream
 _MOST_IDLE = 8
 _MOST_IDLE_OF_ALL = 32
 _IDLE_S = 30.0
+# Then the server has to show its certificate again.
+_LONGEST_S = 300.0
 
 Target = tuple[str, int, bool]
 """A host, its port, and whether the connection has TLS."""
@@ -27,7 +29,13 @@ async def connect(host: str, port: int, *, is_secure: bool) -> Stream:
         return PlainStream(sock)
     from hookline.child.secure import SecureStream  # noqa: PLC0415 - most servers are on this machine
 
-    return await SecureStream.over(sock, host)
+    try:
+        stream = SecureStream(sock, host)
+        await stream.shake_hands()
+    except BaseException:
+        sock.close()
+        raise
+    return stream
 
 
 async def _connected(host: str, port: int) -> socket.socket:
@@ -72,6 +80,7 @@ class Connections:
     def take(self, target: Target) -> Stream | None:
         """The connection that was used last, or None; it belongs to the caller now."""
         with self._lock:
+            self._drop_old()
             kept = self._idle.get(target)
             return kept.pop()[1] if kept else None
 
@@ -80,7 +89,8 @@ class Connections:
         with self._lock:
             self._drop_old()
             kept = self._idle.setdefault(target, [])
-            if self._is_closed or len(kept) >= _MOST_IDLE or sum(map(len, self._idle.values())) >= _MOST_IDLE_OF_ALL:
+            is_full = len(kept) >= _MOST_IDLE or sum(map(len, self._idle.values())) >= _MOST_IDLE_OF_ALL
+            if self._is_closed or is_full or time.monotonic() - stream.made_at > _LONGEST_S:
                 stream.close()
                 return
             kept.append((time.monotonic(), stream))

@@ -51,8 +51,9 @@ async def post(
         outcome = ChildOutcome(timed_out=True)
     except BadAnswerError as error:
         outcome = ChildOutcome(error=str(error))
-    except (OSError, ValueError) as error:
-        outcome = ChildOutcome(error=f"could not be asked: {_reason(error)}")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the hook's own onError decides
+        is_ours = not isinstance(error, OSError | ValueError)
+        outcome = ChildOutcome(error=f"could not be asked: {_reason(error)}", is_shortage=is_ours)
     return msgspec.structs.replace(outcome, duration_ms=(time.monotonic() - started) * 1000, way=RunWay.HTTP)
 
 
@@ -132,7 +133,8 @@ def _why_unreachable(error: Exception, host: str, port: int) -> str:
             return f"no secure connection to {place} ({why}; does it speak https?)"
         case OSError(errno=int(number)):
             # asyncio has words of its own in place of the system's.
-            return f"no connection to {place} ({os.strerror(number)})"
+            about = f"{error.filename}: " if error.filename else ""
+            return f"no connection to {place} ({about}{os.strerror(number)})"
     return f"no connection to {place} ({_reason(error)})"
 
 

@@ -322,5 +322,6 @@ def why_not_started(error: Exception, job: ChildJob) -> str:
         if error.filename == job.cwd:
             reason = f"its working directory {job.cwd} can't be used: {reason}"
         elif error.errno == BEING_WRITTEN:
-            reason = f"{error.filename} is open for writing ({reason}); close it, or replace it by renaming a new file"
+            what = f"{error.filename}, or its interpreter, is open for writing ({reason})"
+            reason = f"{what}; close it, or put a new file in its place"
     return f"could not be started: {reason}"

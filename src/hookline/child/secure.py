@@ -1,6 +1,5 @@
 """A connection with TLS, which can be kept like any other: asyncio's own would belong to one event loop."""
 
-import asyncio
 import os
 import socket
 import ssl
@@ -8,33 +7,33 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from hookline.child.streams import READ_BYTES, PlainStream
+from hookline.child.streams import CLOSED_EARLY, PlainStream
 
 # What a server may send between two events without being asked: tickets for its sessions, and the like.
-_MOST_BETWEEN = 8 * READ_BYTES
-_CUT_OFF = "the connection was cut off before the answer was complete (the server should send a Content-Length)"
+_MOST_BETWEEN = 16 * 1024
 
 
 class SecureStream(PlainStream):
     """A socket with TLS."""
 
-    def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str) -> None:
+    # A server can have us do much with few bytes, and the loop waits meanwhile.
+    _most_at_once = 16 * 1024
+
+    def __init__(self, sock: socket.socket, host: str) -> None:
         super().__init__(sock)
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self._tls = _context().wrap_bio(self._incoming, self._outgoing, server_hostname=host)
 
-    @classmethod
-    async def over(cls, sock: socket.socket, host: str) -> "SecureStream":
-        """Agrees with a server on the encryption; raises an OSError if that fails, or if it is another one."""
-        stream: SecureStream | None = None
+    async def shake_hands(self) -> None:
+        """Agrees with the server on the encryption; raises an OSError if that fails, or if it is another server."""
+        await self._until_done(self._tls.do_handshake)
+
+    async def read_rest(self, most: int) -> tuple[bytes, bool]:
+        """Everything until the other side ends TLS, and whether there is more than `most` bytes."""
         try:
-            # Reading the machine's certificates takes long.
-            stream = cls(sock, await asyncio.to_thread(_context), host)
-            await stream._until_done(stream._tls.do_handshake)
-        except BaseException:
-            sock.close()
-            raise
-        return stream
+            return await super().read_rest(most)
+        except EOFError:
+            raise EOFError(f"{CLOSED_EARLY} (the server should send a Content-Length)") from None
 
     async def _write(self, data: bytes) -> None:
         left = memoryview(data)
@@ -43,24 +42,23 @@ class SecureStream(PlainStream):
 
     async def _receive(self) -> bytes:
         try:
-            found: bytes = await self._until_done(self._tls.read, READ_BYTES)
-        except ssl.SSLZeroReturnError:
-            return b""
+            found: bytes = await self._until_done(self._tls.read, self._most_at_once)
         except ssl.SSLEOFError:
             # Whoever is between us and the server could have cut off the part that denies.
-            raise EOFError(_CUT_OFF) from None
+            raise EOFError(CLOSED_EARLY) from None
         return found
 
     async def _until_done(self, action: Callable[..., Any], *arguments: Any) -> Any:
         """What an action returns, after everything that it has to exchange with the server for it."""
         while True:
+            is_done, result = True, None
             try:
                 result = action(*arguments)
             except ssl.SSLWantReadError:
-                result = self
+                is_done = False
             if self._outgoing.pending:
                 await super()._write(self._outgoing.read())
-            if result is not self:
+            if is_done:
                 return result
             self._put(await super()._receive())
 
@@ -72,18 +70,16 @@ class SecureStream(PlainStream):
 
     def is_open(self) -> bool:
         """Whether the server has sent nothing but what TLS itself needs."""
-        left = _MOST_BETWEEN
-        while left > 0 and not super().is_open():
+        if not super().is_open():
             try:
-                received = self._socket.recv(READ_BYTES)
+                received = self._socket.recv(_MOST_BETWEEN)
             except OSError:
                 return False
             self._put(received)
-            left -= len(received) or left
         try:
             self._tls.read(1)
         except ssl.SSLWantReadError:
-            return left > 0
+            return super().is_open()
         except ssl.SSLError:
             return False
         return False
@@ -92,17 +88,27 @@ class SecureStream(PlainStream):
 def _context() -> ssl.SSLContext:
     """How servers are believed: by the certificates of this machine, as they are now."""
     paths = ssl.get_default_verify_paths()
-    return _made(tuple((path, _times(path)) for path in (paths.cafile, paths.capath)))
+    folders = (os.environ.get(paths.openssl_capath_env) or paths.capath or "").split(os.pathsep)
+    return _made(paths.cafile, tuple((name, _state(name)) for name in (paths.cafile or "", *folders)))
 
 
 @lru_cache(maxsize=4)
-def _made(_certificates: tuple[object, ...]) -> ssl.SSLContext:
-    return ssl.create_default_context()
+def _made(file: str | None, _certificates: tuple[object, ...]) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if file is not None:
+        # It was read already, but not a word was said if that failed, for example for want of a descriptor.
+        try:
+            context.load_verify_locations(file)
+        except ssl.SSLError as error:
+            raise ValueError(f"{file} has no certificates that can be read") from error
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, file) from error
+    return context
 
 
-def _times(path: str | None) -> tuple[int, int, int] | None:
+def _state(path: str) -> tuple[int, ...] | None:
     try:
-        found = os.stat(path) if path else None  # noqa: PTH116 - as text, or None
+        found = os.stat(path)  # noqa: PTH116 - as text
     except OSError:
         return None
-    return found and (found.st_ino, found.st_size, found.st_mtime_ns)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

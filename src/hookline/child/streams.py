@@ -6,9 +6,10 @@ It is a plain socket that no event loop knows, so that it can be kept, and any l
 import asyncio
 import select
 import socket
+import time
 from contextlib import suppress
 
-READ_BYTES = 64 * 1024
+CLOSED_EARLY = "the connection was closed before the answer was complete"
 
 # The embedding program may end on SIGPIPE.
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
@@ -19,6 +20,7 @@ class Stream:
     """A connection with what was read from it and not used yet."""
 
     def __init__(self) -> None:
+        self.made_at = time.monotonic()
         self.sent = 0
         """How many bytes of the last request went out."""
         self._read = bytearray()
@@ -72,12 +74,14 @@ class Stream:
 
     async def _more(self) -> None:
         if not (data := await self._receive()):
-            raise EOFError("the connection was closed before the answer was complete")
+            raise EOFError(CLOSED_EARLY)
         self._read += data
 
 
 class PlainStream(Stream):
     """A socket."""
+
+    _most_at_once = 64 * 1024
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
@@ -116,7 +120,7 @@ class PlainStream(Stream):
             # neither a timeout nor anything else of the program would have its turn.
             await asyncio.sleep(0)
         self._is_first = False
-        return await asyncio.get_running_loop().sock_recv(self._socket, READ_BYTES)
+        return await asyncio.get_running_loop().sock_recv(self._socket, self._most_at_once)
 
     async def _wait_for_room(self) -> None:
         loop = asyncio.get_running_loop()
