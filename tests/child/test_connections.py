@@ -18,7 +18,7 @@ from tests.patience import LONG_S
 from hookline.child.connections import Connections
 from hookline.child.http import post
 from hookline.child.job import ChildOutcome
-from hookline.child.streams import PlainStream
+from hookline.child.streams import Stream
 from hookline.contract.hooks import HttpTarget
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -331,7 +331,7 @@ def test_a_few_are_kept_of_all_servers_together() -> None:
     connections = Connections()
     pairs = [socket.socketpair() for _ in range(40)]
     for number, (ours, _) in enumerate(pairs):
-        connections.put(("127.0.0.1", number, False), PlainStream(ours))
+        connections.put(("127.0.0.1", number, False), Stream(ours))
     assert sum(connections.take(("127.0.0.1", number, False)) is not None for number in range(40)) == 32
     for pair in pairs:
         for each in pair:

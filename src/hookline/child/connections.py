@@ -10,7 +10,7 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any
 
-from hookline.child.streams import PlainStream, Stream
+from hookline.child.streams import Stream
 
 _MOST_IDLE = 8
 _MOST_IDLE_OF_ALL = 32
@@ -26,7 +26,7 @@ async def connect(host: str, port: int, *, is_secure: bool) -> Stream:
     """A new connection; raises an OSError if there is none."""
     sock = await _connected(host, port)
     if not is_secure:
-        return PlainStream(sock)
+        return Stream(sock)
     from hookline.child.secure import SecureStream  # noqa: PLC0415 - most servers are on this machine
 
     try:

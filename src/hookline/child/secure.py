@@ -7,13 +7,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from hookline.child.streams import CLOSED_EARLY, PlainStream
+from hookline.child.streams import CLOSED_EARLY, Stream
 
 # What a server may send between two events without being asked: tickets for its sessions, and the like.
 _MOST_BETWEEN = 16 * 1024
 
 
-class SecureStream(PlainStream):
+class SecureStream(Stream):
     """A socket with TLS."""
 
     # A server can have us do much with few bytes, and the loop waits meanwhile.

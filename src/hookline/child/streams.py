@@ -19,73 +19,14 @@ _QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 class Stream:
     """A connection with what was read from it and not used yet."""
 
-    def __init__(self) -> None:
+    _most_at_once = 64 * 1024
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
         self.made_at = time.monotonic()
         self.sent = 0
         """How many bytes of the last request went out."""
         self._read = bytearray()
-
-    async def send(self, data: bytes) -> None:
-        """Sends all of it."""
-        raise NotImplementedError
-
-    async def _receive(self) -> bytes:
-        raise NotImplementedError
-
-    def is_open(self) -> bool:
-        """Whether the other side has neither closed it nor written anything since it was kept."""
-        return False
-
-    def close(self) -> None:
-        """Ends the connection."""
-        raise NotImplementedError
-
-    def is_drained(self) -> bool:
-        """Whether everything that was read was used."""
-        return not self._read
-
-    async def read_until(self, end: bytes, most: int) -> bytes:
-        """What comes before `end`, which is used up; raises a ValueError if that is not within `most` bytes."""
-        searched = 0
-        while (place := self._read.find(end, searched)) < 0:
-            if len(self._read) > most:
-                raise ValueError("the answer has too long a head")
-            searched = max(0, len(self._read) - len(end) + 1)
-            await self._more()
-        found = bytes(self._read[:place])
-        del self._read[: place + len(end)]
-        return found
-
-    async def read_exactly(self, size: int) -> bytes:
-        """The next bytes; raises an EOFError if there are fewer."""
-        while len(self._read) < size:
-            await self._more()
-        found = bytes(self._read[:size])
-        del self._read[:size]
-        return found
-
-    async def read_rest(self, most: int) -> tuple[bytes, bool]:
-        """Everything until the other side closes it, and whether there is more than `most` bytes."""
-        while len(self._read) <= most:
-            if not (data := await self._receive()):
-                break
-            self._read += data
-        return bytes(self._read[:most]), len(self._read) > most
-
-    async def _more(self) -> None:
-        if not (data := await self._receive()):
-            raise EOFError(CLOSED_EARLY)
-        self._read += data
-
-
-class PlainStream(Stream):
-    """A socket."""
-
-    _most_at_once = 64 * 1024
-
-    def __init__(self, sock: socket.socket) -> None:
-        super().__init__()
-        self._socket = sock
         self._is_first = True
 
     async def send(self, data: bytes) -> None:
@@ -140,6 +81,43 @@ class PlainStream(Stream):
     def close(self) -> None:
         """Closes the socket."""
         self._socket.close()
+
+    def is_drained(self) -> bool:
+        """Whether everything that was read was used."""
+        return not self._read
+
+    async def read_until(self, end: bytes, most: int) -> bytes:
+        """What comes before `end`, which is used up; raises a ValueError if that is not within `most` bytes."""
+        searched = 0
+        while (place := self._read.find(end, searched)) < 0:
+            if len(self._read) > most:
+                raise ValueError("the answer has too long a head")
+            searched = max(0, len(self._read) - len(end) + 1)
+            await self._more()
+        found = bytes(self._read[:place])
+        del self._read[: place + len(end)]
+        return found
+
+    async def read_exactly(self, size: int) -> bytes:
+        """The next bytes; raises an EOFError if there are fewer."""
+        while len(self._read) < size:
+            await self._more()
+        found = bytes(self._read[:size])
+        del self._read[:size]
+        return found
+
+    async def read_rest(self, most: int) -> tuple[bytes, bool]:
+        """Everything until the other side closes it, and whether there is more than `most` bytes."""
+        while len(self._read) <= most:
+            if not (data := await self._receive()):
+                break
+            self._read += data
+        return bytes(self._read[:most]), len(self._read) > most
+
+    async def _more(self) -> None:
+        if not (data := await self._receive()):
+            raise EOFError(CLOSED_EARLY)
+        self._read += data
 
 
 def _finish(future: "asyncio.Future[None]") -> None:
