@@ -23,6 +23,7 @@ from hookline.contract.hooks import ResourceLimits, WorkerOptions
 
 if TYPE_CHECKING:
     from tests.child.conftest import MakeJob
+    from tests.conftest import HookScript
 
 BEGIN = """echo '{"ready": true}'"""
 
@@ -433,11 +434,9 @@ def test_a_worker_that_is_never_ready(run_worker: RunWorker, first: str, why: st
     run_worker(f"{first}; exec {first}; {loop(ANSWER)}", use)
 
 
-def test_a_script_that_is_just_being_written(run_worker: RunWorker, tmp_path: Path) -> None:
+def test_a_script_that_is_just_being_written(run_worker: RunWorker, hook_script: "HookScript") -> None:
     """The kernel refuses to start it then, so it is tried again for a moment."""
-    script = tmp_path / "worker.sh"
-    script.write_text(f"#!/bin/sh\n{GOOD}\n")
-    script.chmod(0o755)
+    script = hook_script(GOOD)
 
     async def use(shop: Shop) -> None:
         writer = script.open("a")

@@ -4,6 +4,7 @@ Arguments: the limits (`memory=1000 network=off`), LC_CTYPE as the command is to
 program, its arguments. It imports as little as possible, because it runs before every hook that has limits.
 """
 
+import errno
 import os
 import sys
 import time
@@ -13,8 +14,6 @@ PREFIX = "hookline: "
 
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
-# ETXTBSY, which ends when somebody has finished writing the program.
-_BEING_WRITTEN = 26
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 
@@ -40,7 +39,8 @@ def main() -> None:
         try:
             os.execv(program, argv)  # noqa: S606 - we are here to run the user's commands
         except OSError as error:
-            if error.errno != _BEING_WRITTEN or not pause_s:
+            # Somebody may just be writing the program.
+            if error.errno != errno.ETXTBSY or not pause_s:
                 _refuse(f"{program} can't be executed: {error}")
             time.sleep(pause_s)
 
