@@ -350,6 +350,28 @@ def test_a_script_that_changed_is_not_run(
 
 
 @pytest.mark.req("HOOK-084")
+def test_a_script_that_an_earlier_hook_of_the_chain_changes_is_not_run(project: Path, tmp_path: Path) -> None:
+    """In a chain, the second of two trusted hooks fails if the first one changes its script; the chain goes on."""
+    scripts = {name: tmp_path / name for name in ("first", "second", "third")}
+    scripts["first"].write_text(f"#!/bin/sh\necho 'echo changed' >> '{scripts['second']}'\n")
+    scripts["second"].write_text("#!/bin/sh\n")
+    scripts["third"].write_text("#!/bin/sh\necho third\n")
+    for script in scripts.values():
+        script.chmod(0o755)
+    entries = [{"type": "command", "command": str(script)} for script in scripts.values()]
+    file = project / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    groups = {"BeforeTool": [{"sequential": True, "hooks": entries}]}
+    file.write_text(json.dumps({"enableHooks": True, "hooks": groups}))
+    system = system_of(Config(project))
+    trust(system, project, tmp_path)
+    first, second, third = fire(system).results
+    assert (first.success, second.stdout, third.stdout) == (True, "", "third\n")
+    reason = "it changed since it was trusted; look at it and run: hookline trust"
+    assert second.error == f"could not be started: {reason}"
+
+
+@pytest.mark.req("HOOK-084")
 @pytest.mark.parametrize("place", ["home/.llxprt/settings.json", "etc/settings.json"], ids=["user", "system"])
 def test_hooks_of_the_user_and_the_system_need_no_trust(project: Path, tmp_path: Path, place: str) -> None:
     """Whoever can write these files need not be asked."""

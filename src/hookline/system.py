@@ -27,6 +27,7 @@ from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner, ask_trust
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
+from hookline.engine.stays import Stays
 from hookline.engine.trust_notice import TrustNotice
 from hookline.engine.warmth import Warmth
 from hookline.errors import HookSystemNotInitializedError
@@ -381,12 +382,12 @@ class HookSystem:
             on_environment=self.redactor.learn,
             on_end=self._observer.hook_ended if self._observer is not None else None,
             on_late=event_log.late,
-            on_worker=event_log.worker,
             http_allow=options.http.allow,
             directory=self._facts.get_working_dir(),
             warmth=warmth,
-            fleet=options.fleet,
+            stays=Stays(event_log.worker, options.fleet),
             agent=self._agent,
+            why_untrusted=self._why_untrusted,
         )
 
 

@@ -83,6 +83,18 @@ def test_the_policys_guard_can_not_be_ended(
     assert Machine(project).fires().blocked
 
 
+def test_a_users_hook_can_not_change_the_policys_guard_before_it_runs(company: Company, project: Path) -> None:
+    """It runs before the guard in the same event, and the guard's script is not run as the hook has left it."""
+    script = _script(company)
+    replaced = (
+        f"printf '#!/bin/sh\\nexit 0\\n' > '{script}.new'; chmod 755 '{script}.new'; mv -f '{script}.new' '{script}'"
+    )
+    _user({"enableHooks": True, **settings(f"{replaced}; exit 0")})
+    verdict = Machine(project).fires()
+    assert script.read_text() == "#!/bin/sh\nexit 0\n"
+    assert verdict.blocked
+
+
 @pytest.mark.parametrize("way", ["named settings", "settings in code", "a project without settings"])
 def test_no_way_in_is_without_the_policy(company: Company, project: Path, tmp_path: Path, way: str) -> None:
     """Whatever a program or a person names as its settings."""

@@ -52,7 +52,7 @@ def plan(
             if hook.needs_trust and not hook.required:
                 draft.skip(hook, SkipKind.UNTRUSTED, why_not)
             elif hook.needs_trust or match(hook, subject, may_wait=may_wait) is not Match.NO:
-                draft.add(_refused(hook, why_not), Match.YES)
+                draft.add(refused(hook, why_not), Match.YES)
             else:
                 unmatched.append(hook)
         elif (matched := match(hook, subject, may_wait=may_wait)) is Match.NO:
@@ -211,7 +211,7 @@ def _no_weaker(kept: HookEntry, other: HookEntry) -> HookEntry:
     return replace(kept, on_error=OnError.BLOCK)
 
 
-def _refused(hook: HookEntry, why: str) -> HookEntry:
+def refused(hook: HookEntry, why: str) -> HookEntry:
     """The hook as one that fails at its event, and of which nothing is run or believed."""
     return replace(hook, refusal=why, env={}, call=None, worker=None, needs_trust=False)
 

@@ -17,10 +17,10 @@ from hookline.contract.vocabulary import OWN_DIALECT, PROJECT_DIR_VARIABLES, Hoo
 from hookline.contract.wire import stringify_json
 from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
+from hookline.engine.plan import TrustCheck, ask_trust, everything_is_trusted, refused
 from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.engine.stays import Stays
 from hookline.engine.warmth import Warmth
-from hookline.settings.schema import FleetSettings
 
 if TYPE_CHECKING:
     from hookline.engine.mixed import Mixed
@@ -46,12 +46,12 @@ class HookRunner:
         on_environment: Callable[[Mapping[Any, Any]], None] | None = None,
         on_end: OnEnd | None = None,
         on_late: Callable[[HookExecutionResult], None] | None = None,
-        on_worker: Callable[[HookEntry, str, bytes], None] | None = None,
         http_allow: tuple[str, ...] = (),
         directory: str | None = None,
         warmth: Warmth | None = None,
-        fleet: FleetSettings | None = None,
+        stays: Stays | None = None,
         agent: str | None = None,
+        why_untrusted: TrustCheck = everything_is_trusted,
     ) -> None:
         """Takes its options.
 
@@ -64,10 +64,9 @@ class HookRunner:
             http_allow: other machines that hooks of the type http may be on.
             on_late: called with the result of each hook that ran beside the agent, in another thread.
             warmth: which hooks may have interpreters that wait for their events; none, if not given.
-            on_worker: called with what a person should know of a worker, and what it wrote to stderr, in another
-                thread; only a weak reference to it is kept.
-            fleet: the company's server, for hooks of the type remote.
+            stays: what outlives an event: the processes of workers, and connections.
             agent: the agent that asks, as workers on other machines are told.
+            why_untrusted: asked again for hooks that wait for others, which may change their scripts meanwhile.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
         """
         self._limits = limits or ChildLimits()
@@ -81,8 +80,9 @@ class HookRunner:
         self._call_hooks: CallHooks | None = None
         self._mixed: Mixed | None = None
         self._agent = agent
-        self.stays = Stays(on_worker, fleet)
-        """What outlives an event: the processes of workers, and connections."""
+        self._why_untrusted = why_untrusted
+        self.stays = stays or Stays()
+        """What outlives an event."""
 
     async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Runs the hooks of a plan, and returns their results in plan order.
@@ -99,10 +99,18 @@ class HookRunner:
             execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
             return await execute(plan.hooks, event_input)
         runs: list[HookExecutionResult] = []
-        for hooks, is_chain in _steps(plan.hooks):
+        for planned, is_chain in _steps(plan.hooks):
+            hooks = self._as_trusted_now(planned) if runs else planned
             execute = self.execute_hooks_sequential if is_chain else self.execute_hooks_parallel
-            runs += await execute(hooks, _told_next(event_input, runs, hooks))
+            runs += _of_planned(planned, hooks, await execute(hooks, _told_next(event_input, runs, hooks)))
         return runs
+
+    def _as_trusted_now(self, hooks: _Hooks) -> _Hooks:
+        """Hooks that have waited for others; one that has changed since the event was planned will fail."""
+        reasons = [ask_trust(self._why_untrusted, hook) if hook.is_asked_about else None for hook in hooks]
+        if not any(reasons):
+            return hooks
+        return [hook if why is None else refused(hook, why) for hook, why in zip(hooks, reasons, strict=True)]
 
     def _load_call(self) -> CallHooks:
         # Loaded on use, because most hooks are commands of ours; and once, because importing takes time in every event.
@@ -171,7 +179,8 @@ class HookRunner:
         for hook in hooks:
             if blocked_by(hook, runs) is not None:
                 continue
-            for run in await self.execute_hooks_parallel((hook,), told):
+            now = self._as_trusted_now((hook,)) if runs else (hook,)
+            for run in _of_planned((hook,), now, await self.execute_hooks_parallel(now, told)):
                 if runs and run.answer is not None:
                     chained = msgspec.structs.replace(run.answer, is_chained=True)
                     runs.append(msgspec.structs.replace(run, answer=chained))
@@ -179,6 +188,14 @@ class HookRunner:
                     runs.append(run)
             told = _told_next(event_input, runs, hooks)
         return runs
+
+
+def _of_planned(planned: _Hooks, hooks: _Hooks, runs: list[HookExecutionResult]) -> list[HookExecutionResult]:
+    """The runs as those of the hooks in the plan, by which they are compared."""
+    if hooks is planned:
+        return runs
+    by_id = {id(hook): each for hook, each in zip(hooks, planned, strict=True)}
+    return [msgspec.structs.replace(run, hook=by_id[id(run.hook)]) for run in runs]
 
 
 def _is_long(event_input: Mapping[str, Any]) -> bool:

@@ -21,6 +21,13 @@ class Stays:
         on_worker: Callable[[HookEntry, str, bytes], None] | None = None,
         fleet: FleetSettings | None = None,
     ) -> None:
+        """Takes its options.
+
+        Args:
+            on_worker: called with what a person should know of a worker, and what it wrote to stderr, in another
+                thread; only a weak reference to it is kept.
+            fleet: the company's server, for hooks of the type remote.
+        """
         self._on_worker = on_worker
         self._fleet = fleet or FleetSettings()
         self._is_closed = False
