@@ -606,6 +606,15 @@ def test_a_projects_file_cannot_set_options() -> None:
     )
 
 
+def test_a_wrong_option_in_a_projects_file_is_reported_once() -> None:
+    """As one that is not used there; what would be used in its place does not matter."""
+    guest = layer({"hooksConfig": {"warm": "no"}}, ConfigSource.PROJECT, is_guest=True)
+    assert decode(guest) == (
+        [],
+        ["project.json: hooksConfig.warm is only used in the user's or the system's settings; move it there"],
+    )
+
+
 def test_each_option_is_decided_by_the_most_trusted_layer_that_gives_it() -> None:
     """Options of several layers add up; where two give the same one, the system's counts."""
     settings = decode_settings(

@@ -199,25 +199,28 @@ def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
         problems.error(("hooksConfig",), f"is {kind_of(raw)}, expected an object; its options are not used")
         return {}
     fields = fields_of(HooksConfigSettings)
-    known = [fields[key] for key in raw if key in fields]
-    if problems.layer.is_guest:
-        for field in known:
-            if field.name not in _OPTIONS_OF_GUESTS:
-                message = "is only used in the user's or the system's settings; move it there"
-                problems.warn(("hooksConfig", field.encode_name), message)
-    elif "dialects" in raw and not may_name_dialects(problems.layer):
-        problems.warn(("hooksConfig", "dialects"), "is only used in the user's or the system's settings; move it there")
-    if "policy" in raw and problems.layer.source is not ConfigSource.SYSTEM:
-        problems.warn(("hooksConfig", "policy"), "is only used in the system's settings; move it there")
-        known = [field for field in known if field.name != "policy"]
-    if "managedOnly" in raw and problems.layer.policy is None:
-        problems.warn(("hooksConfig", "managedOnly"), "is only used in a signed policy")
-        known = [field for field in known if field.name != "managed_only"]
-    decoded = decode_fields(raw, HooksConfigSettings, ("hooksConfig",), problems)
+    places = {key: _place_of(key, field.name, problems.layer) for key, field in fields.items() if key in raw}
+    for key in raw:
+        if (place := places.get(key)) is not None:
+            problems.warn(("hooksConfig", key), f"is only used in {place}")
+    used = {key: value for key, value in raw.items() if places.get(key) is None}
+    decoded = decode_fields(used, HooksConfigSettings, ("hooksConfig",), problems)
     for name in set(decoded.dialects).difference(FOREIGN_DIALECTS):
         advice = f"the agents are {', '.join(FOREIGN_DIALECTS)}"
         problems.error(("hooksConfig", "dialects"), f"names {name!r}, whose files hookline can't read; {advice}")
-    return {field.name: getattr(decoded, field.name) for field in known}
+    return {field.name: getattr(decoded, field.name) for key, field in fields.items() if key in used}
+
+
+def _place_of(key: str, name: str, layer: Layer) -> str | None:
+    """Where an option would be used that a layer can't give, or None if it can."""
+    if key == "policy" and layer.source is not ConfigSource.SYSTEM:
+        return "the system's settings; move it there"
+    if key == "managedOnly" and layer.policy is None:
+        return "a signed policy"
+    is_for_others = key == "dialects" and not may_name_dialects(layer)
+    if is_for_others or (layer.is_guest and name not in _OPTIONS_OF_GUESTS):
+        return "the user's or the system's settings; move it there"
+    return None
 
 
 def _hooks(problems: LayerProblems, reader: HookReader) -> Iterator[HookEntry]:
