@@ -633,3 +633,15 @@ def test_a_script_that_stays_open_for_writing(run: "Run", job: "MakeJob", hook_s
     for outcome in outcomes:
         assert f"could not be started: {script}, or its interpreter, is open for writing" in str(outcome.error)
         assert not outcome.is_shortage
+    assert outcomes[0].duration_ms >= 310
+
+
+def test_a_script_that_stays_open_for_writing_longer_than_its_timeout(
+    run: "Run", job: "MakeJob", hook_script: "HookScript"
+) -> None:
+    """It is not tried again once its time is over."""
+    script = hook_script("echo ran")
+    with script.open("a"), patch("hookline.child.command.spawn", wraps=spawn) as starts:
+        (outcome,) = run(job(str(script), timeout_ms=5))
+    assert starts.call_count == 2
+    assert "is open for writing" in str(outcome.error)

@@ -97,7 +97,7 @@ class _Batch:
                 await asyncio.sleep(0)
                 turn_end = time.monotonic() + _TURN_S
             if job.timeout_ms <= 0:
-                self.outcomes[index] = ChildOutcome(timed_out=True)
+                self._not_started(index, ChildOutcome(timed_out=True))
                 continue
             await self._start(index, job)
         if self._running:
@@ -151,9 +151,14 @@ class _Batch:
         if self._on_end is not None:
             self._on_end(process.index)
 
+    def _not_started(self, index: int, outcome: ChildOutcome) -> None:
+        self.outcomes[index] = outcome
+        if self._on_end is not None:
+            self._on_end(index)
+
     async def _start(self, index: int, job: ChildJob) -> None:
         """Start a process as soon as there is a slot, and again if what keeps it from starting may soon be over."""
-        slot, pauses = object(), 0
+        slot, pauses, first_refused_at = object(), 0, 0.0
         while True:
             if not self.slots.try_acquire(slot, self._most):
                 _settle(job)
@@ -168,12 +173,15 @@ class _Batch:
                 self.slots.release(slot)
                 number = getattr(error, "errno", None)
                 is_shortage = number in SHORTAGES
-                if number == BEING_WRITTEN and self._pauses_left > 0:
+                first_refused_at = first_refused_at or time.monotonic()
+                waited_ms = (time.monotonic() - first_refused_at) * 1000
+                if number == BEING_WRITTEN and self._pauses_left > 0 and waited_ms < job.timeout_ms:
                     pauses = _PAUSES_ALONE - self._pauses_left
                     self._pauses_left -= 1
                 elif pauses == _PAUSES_ALONE or not is_shortage:
-                    self.outcomes[index] = ChildOutcome(error=why_not_started(error, job), is_shortage=is_shortage)
-                    return None
+                    why = why_not_started(error, job)
+                    outcome = ChildOutcome(error=why, is_shortage=is_shortage, duration_ms=waited_ms)
+                    return self._not_started(index, outcome)
             _settle(job)
             for give_up in RESERVES if is_shortage else ():
                 give_up()

@@ -54,14 +54,18 @@ class Mixed(msgspec.Struct, frozen=True):
     async def _run_one(self, asked: Asked, means: Means) -> HookExecutionResult:
         way = way_of(asked.hook)
         if asked.fault is not None or way is None:
+            self._notify(asked.hook)
             return not_runnable(asked)
         if asked.hook.is_async:
             BESIDE.spawn(self._run_beside(way, asked, means))
             return left_running(asked)
         outcome = await way(asked, means)
-        if self.on_end is not None:
-            notify(self.on_end, (asked.hook,), 0)
+        self._notify(asked.hook)
         return read_run(asked.hook, outcome, asked.stdin, asked.told, asked.telling)
+
+    def _notify(self, hook: HookEntry) -> None:
+        if self.on_end is not None:
+            notify(self.on_end, (hook,), 0)
 
     async def _run_beside(self, way: Way, asked: Asked, means: Means) -> None:
         result = read_run(asked.hook, await way(asked, means), asked.stdin, asked.told, asked.telling)
