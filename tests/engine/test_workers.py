@@ -24,6 +24,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.log.logger import MemorySink
 from hookline.settings.fingerprint import Fingerprinter
+from hookline.settings.paths import SettingsPaths
 from hookline.settings.trust import TrustStore
 
 SCRIPT = """
@@ -251,6 +252,61 @@ def test_a_changed_script_is_started_anew(project_dir: Path) -> None:
         first, second = shop.started
         until(lambda: not is_alive(first))
         assert is_alive(second)
+    notes = [record.message for record in shop.sink.records if "so its worker is replaced" in record.message]
+    assert notes == [f"{sys.executable} guard.py: {project_dir}/guard.py has changed, so its worker is replaced"]
+
+
+@pytest.mark.req("WARM-024")
+@pytest.mark.parametrize(
+    "named",
+    [
+        pytest.param({"command": f"{sys.executable} guard.py LOG"}, id="behind-the-script"),
+        pytest.param({"command": f"{sys.executable} -u guard.py LOG"}, id="with-options"),
+        pytest.param({"command": "./guard.py LOG"}, id="behind-a-script-of-its-own"),
+        pytest.param({"env": {"GUARD_LOG": "LOG"}}, id="in-its-environment"),
+    ],
+)
+def test_a_file_that_a_worker_writes_is_not_its_program(project_dir: Path, named: dict[str, Any]) -> None:
+    """It is named beside the script, and its worker stays all the same."""
+    log = project_dir / "guard.log"
+    log.write_text("")
+    given = json.loads(json.dumps(named).replace("LOG", str(log)))
+    shop = Workshop(project_dir, **given)
+    script = project_dir / "guard.py"
+    text = script.read_text().replace("def guard(event):", f"def guard(event):\n    open({str(log)!r}, 'a').write('x')")
+    script.write_text(f"#!{sys.executable}\nopen({str(log)!r}, 'a').write('x')\n{text}")
+    script.chmod(0o755)
+    with shop.open() as hooks:
+        session = hooks.session().sync
+        assert [session.before_tool("x", {}).blocked for _ in range(3)] == [True] * 3
+    assert len(shop.started) == 1
+    assert log.read_text() == "x" * 4
+
+
+@pytest.mark.attack("13.4-6", "a user's hook with the command of the system's worker, and a timeout that it can't meet")
+def test_hooks_of_two_layers_share_no_worker(tmp_path: Path, project_dir: Path) -> None:
+    """The user's timeouts end a process, and after three of them no other is started; the system's guard goes on."""
+    shop = Workshop(project_dir)
+    script = project_dir / "guard.py"
+    script.write_text(script.read_text().replace('== "slow"', '!= "x"'))
+    guard = shop.settings["hooks"]["BeforeTool"][0]["hooks"][0]
+    paths = SettingsPaths(project=tmp_path / "none", user=tmp_path / "user.json", system=tmp_path / "system.json")
+    quick = {**guard, "timeout": 1, "onError": "allow"}
+    paths.user.write_text(json.dumps({"enableHooks": True, "hooks": {"Notification": [{"hooks": [quick]}]}}))
+    paths.system.write_text(json.dumps({"hooks": {"BeforeTool": [{"hooks": [{**guard, "onError": "allow"}]}]}}))
+    with shop.open(settings=None, settings_paths=paths) as hooks:
+        session = hooks.session().sync
+        for _ in range(4):
+            assert session.before_tool("x", {}).blocked
+            session.notify("kind", "text", {})
+
+
+def test_a_worker_without_any_time_is_not_started(project_dir: Path) -> None:
+    """A timeout of 0 is over at once, as it is for a command."""
+    shop = Workshop(project_dir, timeout=0)
+    with shop.open() as hooks:
+        assert "timed out after 0ms" in str(hooks.session().sync.before_tool("x", {}).reason)
+    assert not (project_dir / "started").exists()
 
 
 def test_a_changed_environment_starts_it_anew(project_dir: Path) -> None:
@@ -310,7 +366,7 @@ def test_an_untrusted_script_is_not_started_for_an_event_that_waited(
     with shop.open_untrusted(store) as hooks:
         TrustStore(store).trust(shop.entries.values(), str(project_dir))
         _, waited = asyncio.run(use(hooks))
-        assert "was not asked: its program has changed since it was checked" in str(waited.reason)
+        assert f"was not asked: {project_dir}/guard.py has changed since the hook was checked" in str(waited.reason)
         assert not hooks.session().sync.before_tool("x", {}).blocked
     assert not (project_dir / "evil").exists()
 
@@ -343,7 +399,7 @@ def test_a_script_that_changes_while_it_is_started(project_dir: Path) -> None:
     )
     with shop.open() as hooks:
         reason = str(hooks.session().sync.before_tool("x", {}).reason)
-        assert "its program changed while its worker was started, 3 times in a row" in reason
+        assert f"{project_dir}/guard.py changed while its worker was started, 3 times in a row" in reason
     assert len(shop.started) == 3
     assert not (project_dir / "sent").exists()
 

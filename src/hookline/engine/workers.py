@@ -15,7 +15,7 @@ from hookline.child.own_loop import OwnLoop
 from hookline.child.worker import Worker, WorkerEvent
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import WORKER_VARIABLE, RunWay
-from hookline.engine.programs import Programs
+from hookline.engine.programs import Program, Programs
 from hookline.engine.telling import Asked
 
 # How much longer than the deadline of an event we wait for the thread of the workers, which keeps it.
@@ -27,11 +27,6 @@ _POLL_S = 0.005
 _CLOSED = "the engine and its workers are closed"
 # How often one event is given to a worker whose program changes before it is ready.
 _MOST_TRIES = 3
-_CHANGING = f"was not asked: its program changed while its worker was started, {_MOST_TRIES} times in a row"
-_CHANGED = (
-    "was not asked: its program has changed since it was checked, while the event waited for its worker; "
-    "look at what has changed"
-)
 
 _Key = tuple[Any, ...]
 # Called with the hook, what a person should know of its worker (nothing, for stderr alone), and what it wrote there.
@@ -41,7 +36,7 @@ OnWorker = Callable[[HookEntry, str, bytes], None]
 class _Running:
     """A worker and what it was started from."""
 
-    def __init__(self, worker: Worker, env: Mapping[str, str], program: object, seen: object) -> None:
+    def __init__(self, worker: Worker, env: Mapping[str, str], program: Program, seen: object) -> None:
         self.worker = worker
         self.env = env
         self.program = program
@@ -72,7 +67,10 @@ class Workers:
         With `may_wait` the loop stands still for a moment, because no other hook has to be asked.
         """
         hook, began = asked.hook, time.monotonic()
+        if hook.timeout_ms <= 0:
+            return ChildOutcome(timed_out=True, way=RunWay.WORKER)
         loop = asyncio.get_running_loop()
+        change = ""
         for tried in range(_MOST_TRIES):
             answer: asyncio.Future[ChildOutcome | None] = loop.create_future()
             reply = partial(_reply, loop, threading.get_ident(), answer)
@@ -91,17 +89,21 @@ class Workers:
                 return outcome
             if not event.is_handed_back:
                 return self._why_not_cold(asked, cwd, running)
+            change = self._programs.program(hook, cwd, asked.env).change(running.program)
             if hook.is_asked_about:
-                return _failed(_CHANGED)
-        return _failed(_CHANGING)
+                return _failed(_changed(change))
+        return _failed(
+            f"was not asked: {change} changed while its worker was started, {_MOST_TRIES} times in a row; "
+            "if the worker itself writes to it, take its name out of the command"
+        )
 
     def _why_not_cold(self, asked: Asked, cwd: str, running: _Running) -> ChildOutcome | None:
         """The failure of an event whose worker is given up; None if its hook is to be run cold instead."""
         hook = asked.hook
         if hook.worker is not None and not hook.worker.runs_cold:
             return _failed(f"was not asked: {running.worker.why_given_up() or 'its worker failed too often'}")
-        if hook.is_asked_about and self._programs.program(hook, cwd, asked.env) != running.program:
-            return _failed(_CHANGED)
+        if hook.is_asked_about and (now := self._programs.program(hook, cwd, asked.env)) != running.program:
+            return _failed(_changed(now.change(running.program)))
         return None
 
     async def _outcome(
@@ -184,6 +186,9 @@ class Workers:
             known.seen = seen
             return known
         if known is not None:
+            if known.program != program:
+                what = f"{program.change(known.program)} has changed, so its worker is replaced"
+                self._loop.call(self._note, asked.hook, what, b"")
             self._let_go(known.worker)
         worker = self._make(asked, cwd, most_bytes, program)
         made = self._running[key] = _Running(worker, asked.env, program, seen)
@@ -201,7 +206,7 @@ class Workers:
         self._loop.call(worker.drain)
         self._leaving[:] = [worker, *(other for other in self._leaving if not other.is_at_rest)]
 
-    def _make(self, asked: Asked, cwd: str, most_bytes: int, program: object) -> Worker:
+    def _make(self, asked: Asked, cwd: str, most_bytes: int, program: Program) -> Worker:
         hook, env, programs = asked.hook, asked.env, self._programs
         assert hook.worker is not None  # noqa: S101 - only such hooks come here
         job = ChildJob(
@@ -222,9 +227,17 @@ class Workers:
 
 
 def _own_key(hook: HookEntry) -> _Key:
-    """What makes two hooks use the same worker: an event or a matcher does not."""
+    """What makes two hooks use the same worker: an event or a matcher does not.
+
+    Those of two layers have one each: a less trusted one's timeouts must not end a more trusted one's process.
+    """
     policy = None if hook.policy is None else hook.policy.directory
-    return hook.command, tuple(sorted(hook.env.items())), hook.limits, hook.worker, hook.needs_trust, policy
+    return hook.command, tuple(sorted(hook.env.items())), hook.limits, hook.worker, hook.needs_trust, hook.rank, policy
+
+
+def _changed(what: str) -> str:
+    since = "has changed since the hook was checked, while the event waited for its worker"
+    return f"was not asked: {what} {since}; look at what has changed"
 
 
 def _place_of(hook: HookEntry) -> _Key:
