@@ -1,6 +1,7 @@
 """Workers: a process that stays, asked line by line. Each test runs real processes on a loop of its own."""
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from tests.patience import LONG_S, is_alive, with_enough_time
 from hookline.child import worker as worker_module
 from hookline.child.job import ChildOutcome
 from hookline.child.worker import MOST_WAITING, Worker, WorkerEvent
+from hookline.child.worker_process import WorkerProcess
 from hookline.contract.hooks import ResourceLimits, WorkerOptions
 
 if TYPE_CHECKING:
@@ -174,11 +176,11 @@ WRONG = {
     "not JSON": ("echo hello", "its worker wrote a line that is no JSON object"),
     "no object": ("echo [1]", "its worker wrote a line that is no JSON object"),
     "unknown id": ('echo \'{"id":"1","output":{}}\'', "that it was not asked about"),
-    "no id": ("echo '{\"output\":{}}'", "no answer"),
+    "no id": ("echo '{\"output\":{}}'", "without the id of an event"),
     "nothing in it": (answer('"other":1'), "its worker answered with neither output nor exit"),
     "a list": (answer('"output":[]'), "its worker gave an output that is neither an object nor a text"),
     "no exit code": (answer('"exit":256'), "no exit code"),
-    "true is no code": (answer('"exit":true'), "no answer"),
+    "true is no code": (answer('"exit":true'), "an exit that is no number"),
     "too long": ("head -c 200000 /dev/zero | tr '\\0' x", "a line of more than 100000 bytes"),
     "only empty lines": ("yes ''", "more than 65536 bytes of empty lines"),
     "too much on stderr": ("head -c 200000 /dev/zero >&2; sleep 60", "more than 100000 bytes to its stderr"),
@@ -470,10 +472,80 @@ def test_a_minute_later_it_is_started_again(run_worker: RunWorker, tmp_path: Pat
             assert (await shop.ask()).error is not None
         assert await shop.begin() is None
         (tmp_path / "mended").touch()
-        shop.worker._crashes = deque((at - 61 for at in shop.worker._crashes), maxlen=3)
+        shop.worker.crashes.times = deque((at - 61 for at in shop.worker.crashes.times), maxlen=3)
         assert (await shop.ask()).stdout == ALLOWED
 
     run_worker(f"[ -e mended ] || exit 1; {GOOD}", use)
+
+
+@pytest.mark.req("WARM-022")
+def test_a_pause_before_a_start_is_not_the_workers_fault(run_worker: RunWorker, tmp_path: Path) -> None:
+    """An event whose time is over by then says so. That is no third crash, and the process goes on starting."""
+
+    async def use(shop: Shop) -> None:
+        for _ in range(2):
+            assert "exited with code 1" in str((await shop.ask()).error)
+        early = await shop.ask(timeout_ms=300)
+        why = "its worker exited with code 1, and is started again in a moment"
+        assert (early.timed_out, early.error) == (True, f"was not asked within 300ms: {why}")
+        (tmp_path / "slow").touch()
+        late = await shop.ask(timeout_ms=1500)
+        assert (late.timed_out, late.error) == (True, f"was not asked within 1500ms: {why}")
+        assert (await shop.ask()).stdout == ALLOWED
+        assert shop.worker.why_given_up() is None
+
+    slow = f"echo x >> started; while ! [ -e go ]; do [ $SECONDS -lt 3 ] || touch go; sleep 0.02; done; {GOOD}"
+    run_worker(f"[ -e slow ] || exit 1; {slow}", use)
+    assert (tmp_path / "started").read_text() == "x\n"
+
+
+class Shortage:
+    """Lets starts of processes fail for lack of descriptors."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
+        self.left = failures
+        self.asked = 0
+        monkeypatch.setattr(worker_module, "WorkerProcess", self)
+        monkeypatch.setattr(worker_module, "RESERVES", [self.give_up])
+
+    def give_up(self) -> None:
+        """Called before the start is tried again."""
+        self.asked += 1
+
+    def __call__(self, *arguments: Any, **options: Any) -> WorkerProcess:
+        """In place of the constructor."""
+        if self.left:
+            self.left -= 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return WorkerProcess(*arguments, **options)
+
+
+@pytest.mark.req("WARM-022")
+def test_a_short_lack_of_descriptors_is_waited_for(run_worker: RunWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for other events is given up, and the start is tried again."""
+
+    async def use(shop: Shop) -> None:
+        shortage = Shortage(monkeypatch, 5)
+        assert (await shop.ask()).stdout == ALLOWED
+        assert shortage.asked == 5
+        assert not shop.notes
+
+    run_worker(GOOD, use)
+
+
+@pytest.mark.req("WARM-022")
+def test_a_lack_of_descriptors_is_no_crash(run_worker: RunWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All events that wait fail for it, `onFault` decides, and the next one is asked as soon as it is over."""
+
+    async def use(shop: Shop) -> None:
+        shortage = Shortage(monkeypatch, 100)
+        outcomes = await asyncio.gather(*[shop.ask() for _ in range(4)])
+        assert [outcome.is_shortage for outcome in outcomes] == [True] * 4
+        assert str(outcomes[0].error) == "was not asked: its worker could not be started: Too many open files"
+        shortage.left = 0
+        assert (await shop.ask()).stdout == ALLOWED
+
+    run_worker(GOOD, use)
 
 
 def test_a_line_that_comes_at_once_has_a_limit_too(run_worker: RunWorker) -> None:
@@ -486,15 +558,18 @@ def test_a_line_that_comes_at_once_has_a_limit_too(run_worker: RunWorker) -> Non
     run_worker(f"{BEGIN}; {loop(long)}", use, most_bytes=100)
 
 
-def test_what_waits_when_it_is_given_up_gets_no_answer(run_worker: RunWorker) -> None:
+@pytest.mark.parametrize("then", ["fails", "runs cold"])
+def test_what_waits_when_it_is_given_up_gets_no_answer(run_worker: RunWorker, then: str) -> None:
     """So that it can be run cold: it was never sent."""
 
     async def use(shop: Shop) -> None:
         waiting = [shop.begin() for _ in range(5)]
         outcomes = [await each for each in waiting]
         assert [each is None for each in outcomes] == [False] * 3 + [True] * 2
+        assert shop.notes[0] == ("its worker exited with code 1; all of its processes were ended", b"")
+        assert shop.notes[-1][0].endswith(f"; until then the hook {then} at each event")
 
-    run_worker("exit 1", use)
+    run_worker("exit 1", use, WorkerOptions(runs_cold=then == "runs cold"))
 
 
 def test_events_wait_for_their_turn_in_order(run_worker: RunWorker, tmp_path: Path) -> None:

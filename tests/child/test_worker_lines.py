@@ -76,7 +76,7 @@ def test_null_is_the_same_as_nothing(rest: bytes) -> None:
 @pytest.mark.parametrize("rest", [b'"output":null', b'"exit":2,"stderr":null'])
 def test_an_id_is_a_text(answer_id: bytes, rest: bytes) -> None:
     """Whatever reads the line."""
-    with pytest.raises(WrongLineError, match="no answer"):
+    with pytest.raises(WrongLineError, match="without the id of an event"):
         read_answer(b'{"id":' + answer_id + b"," + rest + b"}")
 
 

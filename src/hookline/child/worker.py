@@ -16,7 +16,10 @@ from itertools import count
 
 import msgspec
 
+from hookline.child.crashes import Crashes
 from hookline.child.job import ChildJob, ChildOutcome
+from hookline.child.limit import RESERVES
+from hookline.child.spawn import SHORTAGES
 from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line, shown
 from hookline.child.worker_process import WorkerProcess
 from hookline.contract.endings import show_ms
@@ -24,13 +27,13 @@ from hookline.contract.hooks import WorkerOptions
 from hookline.contract.vocabulary import RunWay
 
 MOST_WAITING = 1000
-MOST_CRASHES = 3
-CRASHES_WITHIN_S = 60.0
-# Before the next start, after the first crash and after the second.
-_PAUSES_S = (0.1, 1.0)
+# Between starts that fail for lack of descriptors, processes or memory.
+_SHORTAGE_PAUSES_S = (0.01, 0.02, 0.04, 0.08, 0.16)
 _LONGEST_TIMER_S = 86400.0
 _MEMORY_LOOKED_AT_EVERY = 32
 _REMEMBERED = 256
+# A process that was started so soon after an event had all of the event's time to get ready.
+_PROMPT_S = 0.05
 # How long the thread that asks stands still for an answer: less than the start of a process takes.
 _MOMENT_S = 0.0003
 
@@ -108,8 +111,10 @@ class Worker:
         self._count = 0
         # Nobody can answer an event before it was sent.
         self._ids = map("%s-%d".__mod__, zip(iter(lambda: os.urandom(4).hex(), ""), count(1), strict=False))
-        self._crashes: deque[float] = deque(maxlen=MOST_CRASHES)
-        self._last_crash = ""
+        self.crashes = Crashes()
+        """What has failed lately."""
+        self._shortages = 0
+        self._started_at = 0.0
         self._restart: asyncio.TimerHandle | None = None
         # One timer for all events, and when it rings: a later deadline needs no other one.
         self._alarm: asyncio.TimerHandle | None = None
@@ -166,13 +171,7 @@ class Worker:
 
     def why_given_up(self) -> str | None:
         """Why no process is started at the moment, or None."""
-        if len(self._crashes) < MOST_CRASHES:
-            return None
-        left_s = self._crashes[0] + CRASHES_WITHIN_S - time.monotonic()
-        if left_s <= 0:
-            return None
-        often = f"its worker failed {MOST_CRASHES} times within a minute, the last time because it {self._last_crash}"
-        return f"{often}; it is started again in {left_s:.0f} s"
+        return self.crashes.why_given_up()
 
     def drain(self) -> None:
         """Ends the process when all events are answered, also those that wait; another worker gets later ones."""
@@ -338,14 +337,14 @@ class Worker:
         self._retired = [each for each in (*self._retired, process) if not each.is_over]
 
     def _start_soon(self) -> None:
-        pause_s = 0.0
-        recent = [at for at in self._crashes if at > time.monotonic() - CRASHES_WITHIN_S]
-        if recent:
-            pause_s = recent[-1] + _PAUSES_S[min(len(recent), len(_PAUSES_S)) - 1] - time.monotonic()
+        pause_s = self.crashes.pause_s()
         if pause_s <= 0:
             self._start()
         else:
-            self._restart = asyncio.get_running_loop().call_later(pause_s, self._start_again)
+            self._start_later(pause_s)
+
+    def _start_later(self, pause_s: float) -> None:
+        self._restart = asyncio.get_running_loop().call_later(pause_s, self._start_again)
 
     def _start_again(self) -> None:
         with self._lock:
@@ -363,7 +362,28 @@ class Worker:
         try:
             self._process = WorkerProcess(self._job, self, most_bytes=self._most_bytes, lock=self._lock)
         except (OSError, ValueError) as error:
-            self._fail(f"could not be started: {getattr(error, 'strerror', None) or error}")
+            why = f"could not be started: {getattr(error, 'strerror', None) or error}"
+            if getattr(error, "errno", None) in SHORTAGES:
+                self._wait_for_resources(why)
+            else:
+                self._fail(why)
+        else:
+            self._shortages, self._started_at = 0, time.monotonic()
+
+    def _wait_for_resources(self, why: str) -> None:
+        """Tries the start again soon; in the end all events fail that wait. The program has done nothing wrong."""
+        for give_up in RESERVES:
+            give_up()
+        if self._shortages < len(_SHORTAGE_PAUSES_S):
+            self._start_later(_SHORTAGE_PAUSES_S[self._shortages])
+            self._shortages += 1
+            return
+        self._shortages = 0
+        self._note(f"its worker {why}", b"")
+        events = tuple(self._waiting)
+        self._waiting.clear()
+        for event in events:
+            event.end(ChildOutcome(error=f"was not asked: its worker {why}", is_shortage=True))
 
     def _set_alarm(self, at: float) -> None:
         if at < self._alarm_at and not self._is_closed:
@@ -387,8 +407,10 @@ class Worker:
         if event in self._waiting:
             # The first of them is the one that the process was started for.
             is_starting = self._waiting[0] is event and self._process is not None and not self._is_ready
+            # A pause before the start is not its fault; the next event gives it more time.
+            is_starting = is_starting and self._started_at - event.began < _PROMPT_S
             self._waiting.remove(event)
-            error = _not_ready(event, self._unfinished()) if is_starting else _waited_too_long(event)
+            error = _not_ready(event, self._unfinished()) if is_starting else self._why_not_asked(event)
             event.end(ChildOutcome(timed_out=True, error=error))
             if is_starting:
                 self._fail("did not say that it is ready in time", is_counted_event=False)
@@ -396,6 +418,13 @@ class Worker:
         event.end(ChildOutcome(timed_out=True, error=self._why_no_answer(event)))
         self._sent = {event_id: other for event_id, other in self._sent.items() if other is not event}
         self._fail("did not answer in time")
+
+    def _why_not_asked(self, event: WorkerEvent) -> str:
+        """Why an event was not sent within its time."""
+        late = f"was not asked within {show_ms(event.timeout_ms)}"
+        if self._is_ready or not self.crashes.last:
+            return f"{late}: its worker was busy with other events"
+        return f"{late}: its worker {self.crashes.last}, and is started again in a moment"
 
     def _why_no_answer(self, event: WorkerEvent) -> str | None:
         """What to look for, where the worker has never answered or has begun to; None if it is just late."""
@@ -411,21 +440,23 @@ class Worker:
     def _fail(self, why: str, *, is_counted_event: bool = True) -> None:
         """Ends the process, and fails what it was asked; an event that was not sent yet gets the next process."""
         stderr = b""
+        effect = "" if self._process is None else "; all of its processes were ended"
         if self._process is not None:
             process, self._process = self._process, None
             stderr = process.take_stderr()
             process.end()
-        self._crashes.append(time.monotonic())
-        self._last_crash = why
+        self.crashes.add(why)
         failed = list(self._sent.values())
         self._sent = {}
         if not self._is_ready and self._waiting and is_counted_event:
             failed.append(self._waiting.popleft())
         self._is_ready = False
-        self._note(f"its worker {why}, so it was ended with everything that it started", stderr)
+        self._note(f"its worker {why}{effect}", stderr)
         for event in failed:
             event.end(ChildOutcome(error=f"has no answer: its worker {why}", stderr=stderr))
-        if self.why_given_up() is not None:
+        if (given_up := self.why_given_up()) is not None:
+            then = "runs cold" if self._options.runs_cold else "fails"
+            self._note(f"{given_up}; until then the hook {then} at each event", b"")
             for event in self._waiting:
                 event.end(None)
             self._waiting.clear()
@@ -439,7 +470,3 @@ class Worker:
 def _not_ready(event: WorkerEvent, unfinished: str) -> str:
     first = 'the first line of its worker is to be {"ready": true}, and has to be flushed'
     return f"timed out after {show_ms(event.timeout_ms)}: {first}{unfinished}"
-
-
-def _waited_too_long(event: WorkerEvent) -> str:
-    return f"was not asked: its worker was busy with other events for {show_ms(event.timeout_ms)}"

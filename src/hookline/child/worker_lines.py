@@ -87,8 +87,10 @@ def _stdout(output: bytes, line: bytes, code: int) -> bytes:
 def _lenient(line: bytes) -> _Line:
     said = _parsed(line)
     code = said.get("exit")
-    if not isinstance(said.get("id"), str) or (code is not None and type(code) is not int):
-        raise WrongLineError(f"wrote a line that is no answer: {shown(line)}")
+    if not isinstance(said.get("id"), str):
+        raise WrongLineError(f"wrote a line without the id of an event: {shown(line)}")
+    if code is not None and type(code) is not int:
+        raise WrongLineError(f"gave an exit that is no number: {shown(line)}")
     output = msgspec.Raw(stringify_json(said["output"])) if "output" in said else msgspec.UNSET
     exit_code = msgspec.UNSET if code is None else code
     return _Line(id=said["id"], output=output, exit=exit_code, stderr=_text(said.get("stderr")))
