@@ -1,6 +1,8 @@
 """Hooks that are asked over HTTP, on real sockets."""
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -64,6 +66,7 @@ def ask(server: Server, path: str = "/hook", body: bytes = b"{}", **options: Any
             [OK, b"Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n"], b"hello", id="chunks"
         ),
         pytest.param([b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n"], b"", id="nothing"),
+        pytest.param([OK, b"Content-Length: 0\r\n\r\n"], b"", id="an-empty-body"),
     ],
 )
 def test_the_body_of_a_good_answer_is_read_as_stdout(answer: list[bytes], stdout: bytes) -> None:
@@ -86,6 +89,11 @@ def test_the_body_of_a_good_answer_is_read_as_stdout(answer: list[bytes], stdout
         (b"", "gave no usable answer: "),
         (OK + b"Content-Length: x\r\n\r\n", "gave no usable answer: the answer has the length 'x'"),
         (OK + b"Content-Length: 9\r\n\r\nhalf", "gave no usable answer: "),
+        (OK + b"\r\n", "ended its answer behind the head; use Content-Length: 0 or status 204 for an empty one"),
+        (OK + b"Content-Length: 0\r\n\r\n{}", "answered with a body behind the length 0"),
+        (b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}", "answered with a body behind status 204"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n{}", "answered with a body behind status 204"),
+        (b"HTTP/1.1 205 X\r\nTransfer-Encoding: chunked\r\n\r\n", "answered with a body behind status 205"),
         (
             OK + b"X: y\r\n Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
             "gave no usable answer: the answer has a header line that begins with white space: ' Transfer-Encoding",
@@ -217,6 +225,9 @@ def test_a_url_with_spaces_and_other_letters_is_sent_as_browsers_do() -> None:
         ("http://[::1/x", False),
         ("http://127.0.0.1:99999/x", False),
         ("http://127.0.0.1:one/x", False),
+        ("http://127.0.0.1:0/x", False),
+        ("http://[::1].example.com/x", False),
+        ("http://user@[::1]:8080/x", True),
     ],
 )
 def test_only_this_machine_and_named_hosts_are_asked(url: str, is_allowed: bool) -> None:
@@ -229,3 +240,32 @@ def test_another_machine_is_not_asked() -> None:
     """The message has the line that would allow it."""
     outcome = asyncio.run(post(HttpTarget(url="http://10.1.2.3/x"), b"", env={}, timeout_ms=1000, most_bytes=10))
     assert str(outcome.error).startswith("was not asked: 10.1.2.3 is not this machine; to allow it, write")
+
+
+NO_NAME_SERVER = """
+import asyncio, socket, time
+from hookline.child.http import post
+from hookline.contract.hooks import HttpTarget
+real = socket.getaddrinfo
+def look_up(host, *arguments, flags=0, **options):
+    if not flags: time.sleep(600)
+    return real(host, *arguments, flags=flags, **options)
+socket.getaddrinfo = look_up
+async def main():
+    target, options = HttpTarget(url="http://guard.example/x"), {"allowed": ["guard.example"], "timeout_ms": 300}
+    asked = [post(target, b"", env={}, most_bytes=10, **options) for _ in range(20)]
+    outcomes = await asyncio.gather(*asked)
+    print(sum(outcome.timed_out for outcome in outcomes), {str(outcome.error) for outcome in outcomes if outcome.error})
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("WARM-032")
+def test_a_name_server_that_does_not_answer_keeps_no_program_from_ending() -> None:
+    """Nor does it use up threads without end."""
+    done = subprocess.run(
+        [sys.executable, "-c", NO_NAME_SERVER], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.startswith(
+        "16 {'could not be asked: no connection to guard.example:80 (16 names are being looked"
+    )

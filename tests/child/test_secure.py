@@ -186,7 +186,7 @@ def test_a_server_that_nobody_vouches_for(
 @pytest.mark.parametrize(
     ("answer", "is_whole"),
     [
-        pytest.param(OK + b"\r\n", True, id="nothing"),
+        pytest.param(OK + b"\r\ntext", True, id="text"),
         pytest.param(OK + b'\r\n{"decision":"deny"}', True, id="deny"),
         pytest.param(OK + b"\r\n", False, id="nothing, cut off"),
         pytest.param(OK + b'\r\n{"decision":"deny"}', False, id="deny, cut off"),

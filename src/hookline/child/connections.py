@@ -18,12 +18,19 @@ _IDLE_S = 30.0
 # Then the server has to show its certificate again.
 _LONGEST_S = 300.0
 
+_MOST_LOOKUPS = 16
+_LOOKUPS = threading.BoundedSemaphore(_MOST_LOOKUPS)
+
+# As `socket.getaddrinfo` returns it.
+_Address = tuple[Any, Any, int, str, Any]
+
 Target = tuple[str, int, bool]
 """A host, its port, and whether the connection has TLS."""
 
 
-async def connect(host: str, port: int, *, is_secure: bool) -> Stream:
+async def connect(target: Target) -> Stream:
     """A new connection; raises an OSError if there is none."""
+    host, port, is_secure = target
     sock = await _connected(host, port)
     if not is_secure:
         return Stream(sock)
@@ -59,11 +66,48 @@ async def _connected(host: str, port: int) -> socket.socket:
     raise last or OSError(f"{host} has no address")
 
 
-async def _addresses(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[tuple]:  # type: ignore[type-arg]
+async def _addresses(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[_Address]:
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except OSError:  # a name: looking it up may take long
-        return await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:  # a name
+        return await _looked_up(loop, host, port)
+
+
+async def _looked_up(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[_Address]:
+    """The addresses of a name. A name server that does not answer delays neither the program's end nor its own work.
+
+    So this is not left to the threads of the loop, which `asyncio.run` waits for.
+    """
+    answer: asyncio.Future[list[_Address]] = loop.create_future()
+    if not _LOOKUPS.acquire(blocking=False):
+        raise OSError(f"{_MOST_LOOKUPS} names are being looked up already, and no name server answers")
+
+    def look_up() -> None:
+        found: list[_Address] | Exception
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except Exception as error:  # noqa: BLE001 - for the caller
+            found = error
+        finally:
+            _LOOKUPS.release()
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits
+            loop.call_soon_threadsafe(_settle, answer, found)
+
+    try:
+        threading.Thread(target=look_up, name="hookline-names", daemon=True).start()
+    except BaseException:
+        _LOOKUPS.release()
+        raise
+    return await answer
+
+
+def _settle(answer: "asyncio.Future[list[_Address]]", found: "list[_Address] | Exception") -> None:
+    if answer.done():
+        return
+    if isinstance(found, Exception):
+        answer.set_exception(found)
+    else:
+        answer.set_result(found)
 
 
 class Connections:
@@ -150,6 +194,8 @@ _KNOWN: "weakref.WeakSet[Connections]" = weakref.WeakSet()
 
 
 def _after_fork() -> None:
+    global _LOOKUPS  # noqa: PLW0603 - those of the parent never end here
+    _LOOKUPS = threading.BoundedSemaphore(_MOST_LOOKUPS)
     for known in list(_KNOWN):
         known.forget()
 

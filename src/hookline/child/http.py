@@ -15,6 +15,7 @@ import msgspec
 from hookline.child.connections import Connections, Target, connect
 from hookline.child.http_answer import BadAnswerError, read_answer
 from hookline.child.job import ChildOutcome
+from hookline.child.limit import RESERVES
 from hookline.child.spawn import SHORTAGES
 from hookline.child.streams import Stream
 from hookline.contract.hooks import HEADER_VARIABLE, HttpTarget
@@ -22,6 +23,8 @@ from hookline.contract.vocabulary import RunWay
 
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# A user, an address in brackets or a name, and a port.
+_AUTHORITY = re.compile(r"(?:.*@)?(?:\[[^][]*\]|[^][]*)(?::\d*)?", re.DOTALL)
 # What may stand in a request's path and query as it is; the rest is sent as %XX.
 _URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
 # What we say ourselves; a second one could make a server read another request.
@@ -61,7 +64,11 @@ def why_not_allowed(url: str, allowed: Sequence[str]) -> str | None:
     """Why a URL may not be asked, or None: it is on this machine, or its host is allowed."""
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
+        host, port = parts.hostname, parts.port
+        if port == 0:
+            raise ValueError("Port is 0")  # noqa: TRY301 - as urlsplit says of others
+        if not _AUTHORITY.fullmatch(parts.netloc):
+            raise ValueError("Text behind the address in brackets")  # noqa: TRY301
     except ValueError as error:
         return f"{url} is no URL that can be asked ({error})"
     if not host:
@@ -97,7 +104,7 @@ async def _ask(
     host = url.hostname or ""
     # A name that stands for this machine must not be looked up: somebody else may answer for it.
     address = "127.0.0.1" if host.lower() == "localhost" and not is_secure else host
-    port = url.port or (443 if is_secure else 80)
+    port = (443 if is_secure else 80) if url.port is None else url.port
     try:
         stream = await _sent(request, (address, port, is_secure), connections)
     except (OSError, ValueError) as error:
@@ -149,14 +156,25 @@ async def _sent(request: bytes, server: Target, kept: Connections | None) -> Str
         if idle.is_open() and await _sends(idle, request):
             return idle
         idle.close()
-    address, port, is_secure = server
-    stream = await connect(address, port, is_secure=is_secure)
+    stream = await _connected(server)
     try:
         await stream.send(request)
     except BaseException:
         stream.close()
         raise
     return stream
+
+
+async def _connected(server: Target) -> Stream:
+    """A new connection; without descriptors, what waits for other events is given up for it."""
+    try:
+        return await connect(server)
+    except OSError as error:
+        if error.errno not in SHORTAGES:
+            raise
+    for give_up in RESERVES:
+        give_up()
+    return await connect(server)
 
 
 async def _sends(stream: Stream, request: bytes) -> bool:

@@ -1,6 +1,7 @@
 """Reads the answer of a server: its status, and a body whose end is known. Whatever is unclear is an error."""
 
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -46,21 +47,30 @@ async def read_answer(stream: Stream, most_bytes: int) -> HttpAnswer:
             f"answered in a content encoding that was not asked for: {_shown(fields[b'content-encoding'])}"
         )
     if code in (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT):
-        # A body that should not be there may still be on its way.
-        has_body = b"transfer-encoding" in fields or fields.get(b"content-length", b"0") != b"0"
-        return HttpAnswer(b"", is_cut=False, can_be_used_again=keeps and not has_body and stream.is_drained())
+        # It could be a deny.
+        if b"transfer-encoding" in fields or fields.get(b"content-length", b"0") != b"0" or not stream.is_drained():
+            raise BadAnswerError(f"answered with a body behind status {code}, which has none; use status 200 for it")
+        return HttpAnswer(b"", is_cut=False, can_be_used_again=keeps)
+    body, is_cut = await _body(stream, fields, most_bytes)
+    if not body and not is_cut and not stream.is_drained():
+        raise BadAnswerError("answered with a body behind the length 0")
+    has_one_end = (b"transfer-encoding" in fields) is not (b"content-length" in fields)
+    return HttpAnswer(body, is_cut, can_be_used_again=keeps and has_one_end and not is_cut and stream.is_drained())
+
+
+async def _body(stream: Stream, fields: Mapping[bytes, bytes], most_bytes: int) -> tuple[bytes, bool]:
+    """The body, and whether it was cut."""
     if (coding := fields.get(b"transfer-encoding")) is not None:
         if coding.lower() != b"chunked":
             raise BadAnswerError(f"answered in an unknown transfer encoding: {_shown(coding)}")
-        body, is_cut = await _chunks(stream, most_bytes)
-        keeps = keeps and b"content-length" not in fields
-    elif (length := fields.get(b"content-length")) is not None:
+        return await _chunks(stream, most_bytes)
+    if (length := fields.get(b"content-length")) is not None:
         size = _length(length)
-        body, is_cut = await stream.read_exactly(min(size, most_bytes)), size > most_bytes
-    else:
-        body, is_cut = await stream.read_rest(most_bytes)
-        keeps = False
-    return HttpAnswer(body, is_cut, can_be_used_again=keeps and not is_cut and stream.is_drained())
+        return await stream.read_exactly(min(size, most_bytes)), size > most_bytes
+    body, is_cut = await stream.read_rest(most_bytes)
+    if not body:  # a server that fails right behind the head looks the same
+        raise BadAnswerError("ended its answer behind the head; use Content-Length: 0 or status 204 for an empty one")
+    return body, is_cut
 
 
 async def _head(stream: Stream) -> tuple[bytes, int, list[bytes]]:
