@@ -27,14 +27,18 @@ def cpu_ms(words: list[str], env: dict[str, str]) -> float:
 def measure(rounds: int = ROUNDS) -> dict[str, float]:
     """The processor time of each command divided by that of `python -c pass` in the same round; medians."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = Path(folder, "settings.json")
+        # As it is used: with the user's own settings, in a project, with a log.
+        home, project = Path(folder, "home"), Path(folder, "project")
+        settings = home / ".llxprt" / "settings.json"
+        settings.parent.mkdir(parents=True)
         settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
-        env = {**os.environ, "HOOKLINE_STATE_DIR": folder}
-        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        project.mkdir()
+        unwanted = ("PYTHONDONTWRITEBYTECODE", "HOOKLINE_STATE_DIR", "XDG_STATE_HOME")
+        env = {name: value for name, value in os.environ.items() if name not in unwanted} | {"HOME": str(home)}
         commands = {"pass": [sys.executable, "-c", "pass"]}
         hookline = str(Path(sys.executable).with_name("hookline"))
         for name in LIMITS:
-            commands[name] = [hookline, *name.split(), "--settings", str(settings), "--project", folder]
+            commands[name] = [hookline, *name.split(), "--project", str(project)]
             cpu_ms(commands[name], env)  # compiles the modules
         times: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(rounds):

@@ -7,7 +7,6 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from hookline.dialects._wildcards import begins_with, matches, path_matches
 from hookline.shell.lexer import read_script
@@ -139,6 +138,8 @@ def _host_of(url: Any) -> str | None:
     """The host that is asked for a URL; None where a client may read it in another way than we do."""
     if not isinstance(url, str) or "\\" in url:
         return None
+    from urllib.parse import urlsplit  # noqa: PLC0415 - slow to load, and few rules are about domains
+
     try:
         host = urlsplit(url.strip()).hostname
     except ValueError:

@@ -2,14 +2,14 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from hookline.contract.vocabulary import ConfigSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentFile:
+class AgentFile(msgspec.Struct, frozen=True, kw_only=True):
     """One settings file of another agent."""
 
     dialect: str
@@ -20,8 +20,7 @@ class AgentFile:
     """True where every .json file in it counts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Folders:
+class _Folders(msgspec.Struct, frozen=True, kw_only=True):
     """Where an agent's files are, besides the project."""
 
     variable: str | None

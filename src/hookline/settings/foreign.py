@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from hookline.contract.vocabulary import ConfigSource
 from hookline.dialects.files import AGENT_FILES, AgentFile, agent_home, path_of
@@ -28,8 +29,7 @@ def read_agents(dialects: Iterable[str], project: Path, environ: Mapping[str, st
     return tuple(layer for dialect in dialects for layer in _agent_layers(dialect, project, environ, watch))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadAgent:
+class UnreadAgent(msgspec.Struct, frozen=True, kw_only=True):
     """An agent that has hooks here which are not read."""
 
     dialect: str
