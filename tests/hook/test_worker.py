@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 SCRIPT = """
-import os, sys, subprocess, time
+import asyncio, os, sys, subprocess, time
 from hookline.hook import BeforeTool, Deny, Note, main
 seen = 0
 async def slow(): return Note("awaited")
@@ -21,6 +21,7 @@ def guard(event: BeforeTool):
     match event.tool_name:
         case "deny": return Deny("no")
         case "raise": raise ValueError("broken")
+        case "cancel": raise asyncio.CancelledError("stopped")
         case "exit": print("because", file=sys.stderr); sys.exit(2)
         case "words": sys.exit("some words")
         case "await": return slow()
@@ -71,6 +72,7 @@ def test_the_same_answers_as_a_process_for_each_event(script: Path) -> None:
     inputs = [
         event("deny"),
         event("raise"),
+        event("cancel"),
         event("exit"),
         event("words"),
         event("none"),

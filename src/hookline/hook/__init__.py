@@ -131,7 +131,7 @@ def main(handler: "HookOf[AnyEvent]") -> "NoReturn":
     sys.exit(EXIT_ANSWERED)
 
 
-def _exit_code(error: Exception) -> "int | None":
+def _exit_code(error: BaseException) -> "int | None":
     """How a script ends with an exception that is meant for people; None for any other."""
     if not isinstance(error, InputError):
         return None

@@ -13,7 +13,9 @@ EXIT_FAILED = 1
 _LARGEST_EXIT_CODE = 255
 
 
-def work(call: "Callable[[Any], dict[str, Any] | None]", exit_code: "Callable[[Exception], int | None]") -> "NoReturn":
+def work(
+    call: "Callable[[Any], dict[str, Any] | None]", exit_code: "Callable[[BaseException], int | None]"
+) -> "NoReturn":
     """Answers one line of stdin after another until there are no more, because the engine has ended.
 
     `call` gets the input of an event and returns its answer; `exit_code` says which of its exceptions are meant for
@@ -37,7 +39,7 @@ def work(call: "Callable[[Any], dict[str, Any] | None]", exit_code: "Callable[[E
 
 def _answer(
     call: "Callable[[Any], dict[str, Any] | None]",
-    exit_code: "Callable[[Exception], int | None]",
+    exit_code: "Callable[[BaseException], int | None]",
     given: object,
     encode: "Callable[[object], str]",
 ) -> "tuple[str, int, str]":
@@ -49,7 +51,9 @@ def _answer(
         output = encode(call(given))
     except SystemExit as ended:
         code = _code_of(ended.code, heard)
-    except Exception as error:  # noqa: BLE001 - whatever it is, Python would end a script with it
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - asyncio.CancelledError, too: Python would end a script with it
         code = _failed(error, exit_code(error), heard)
     finally:
         sys.stderr = usual
@@ -73,7 +77,7 @@ def _code_of(given: object, heard: "_Stderr") -> int:
     return EXIT_FAILED
 
 
-def _failed(error: Exception, code: int | None, heard: "_Stderr") -> int:
+def _failed(error: BaseException, code: int | None, heard: "_Stderr") -> int:
     if code is not None:
         heard.write(f"{error}\n")
         return code
