@@ -540,3 +540,28 @@ def test_without_a_policy_or_server_nothing_of_it_is_loaded(own_home: Path) -> N
     assert "Hooks run here." in done.stdout
     for module in ("hookline.settings.policy.layer", "hookline.fleet", "nats", "hookline.child.nats"):
         assert f"'{module}'" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://guard.example/ask", "guard.example is not this machine"),
+        ("http://127.0.0.1:99999/ask", "http://127.0.0.1:99999/ask is no URL that can be asked"),
+        ("http:///ask", "http:///ask names no host"),
+    ],
+)
+def test_a_url_that_is_never_asked_is_bad(
+    url: str, why: str, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hook fails at each event, so it can't be run."""
+    file = write(own_home, hooks={"BeforeTool": [{"hooks": [{"type": "http", "url": url}]}]})
+    code, signs = examine(capsys)
+    ((_, health, message),) = [sign for sign in signs if sign[0] == "BeforeTool"]
+    assert (code, health) == (1, "bad")
+    assert message.startswith(f"{url} fails at each event: its URL is not asked: {why}")
+    assert message.endswith(f"({file}: hooks.BeforeTool[0].hooks[0])")
+
+
+def test_a_url_of_this_machine_is_fine(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(own_home, hooks={"BeforeTool": [{"hooks": [{"type": "http", "url": "http://127.0.0.1:8080/ask"}]}]})
+    assert examine(capsys)[0] == 0

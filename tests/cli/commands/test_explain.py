@@ -219,3 +219,13 @@ def test_it_says_whether_answers_are_applied(lifecycle: str, workbench: "Workben
     assert ("what it answers is only logged" in shown) is watches
     assert ('write "hooksConfig": {"lifecycle": "apply"}' in shown) is watches
     assert "what it answers is only logged" in workbench.run("explain", "SessionEnd")
+
+
+@pytest.mark.parametrize("command", ["explain BeforeTool", "list"])
+def test_a_url_that_is_never_asked_is_said_to_fail(command: str, workbench: "Workbench") -> None:
+    """As `check` says it."""
+    ask = {"type": "http", "url": "http://guard.example/ask"}
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": [ask]}]}})
+    (found,) = workbench.json(*command.split())["hooks"]
+    assert found["refusal"].startswith("its URL is not asked: guard.example is not this machine; to allow it, write ")
+    assert ": its URL is not asked: guard.example is not this machine; " in workbench.run(*command.split())

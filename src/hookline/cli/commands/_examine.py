@@ -255,6 +255,8 @@ def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
         return Health.ODD, f"is disabled by {hook.disabled_by}"
     if hook.refusal:
         return Health.BAD, f"fails at each event: {hook.refusal} ({hook.origin}: {hook.location})"
+    if why_not := setup.why_not_asked(hook):
+        return Health.BAD, f"fails at each event: its URL is not asked: {why_not} ({hook.origin}: {hook.location})"
     if fault := program_fault(hook, setup.project_dir, setup.environ):
         return Health.BAD, f"{fault} ({hook.origin}: {hook.location})"
     if untrusted := setup.why_untrusted(hook):

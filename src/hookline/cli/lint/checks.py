@@ -8,7 +8,6 @@ from itertools import islice, pairwise
 
 import msgspec
 
-from hookline.child.http import why_not_allowed
 from hookline.cli.lint.finding import Finding
 from hookline.cli.lint.inside import other_agents_words
 from hookline.cli.lint.matchers import (
@@ -184,7 +183,7 @@ def _timeout(setup: Setup) -> Iterator[Problem]:
 
 def _program(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
-        if hook.target is not None and (why_not := why_not_allowed(hook.target.url, setup.options.http.allow)):
+        if why_not := setup.why_not_asked(hook):
             yield setup.at(hook, f"is not asked, so the hook fails: {why_not}", "url")
         elif fault := program_fault(hook, setup.project_dir, setup.environ):
             yield setup.at(hook, fault, "command")

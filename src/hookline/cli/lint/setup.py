@@ -71,6 +71,14 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The words of a hook's command that may lead to files which trust does not cover."""
         return self.trust.uncovered(hook, self.project_dir) if hook.needs_trust else ()
 
+    def why_not_asked(self, hook: HookEntry) -> str | None:
+        """Why the URL of an HTTP hook is never asked, so that the hook fails at each event; None for other hooks."""
+        if hook.target is None or hook.refusal:
+            return None
+        from hookline.child.http import why_not_allowed  # noqa: PLC0415 - few hooks have a URL
+
+        return why_not_allowed(hook.target.url, self.options.http.allow)
+
     def active(self, *events: HookEventName) -> list[HookEntry]:
         """The hooks of these events (of all events, if none is named) that are not disabled."""
         return [hook for hook in self.hooks if hook.enabled and (not events or hook.event in events)]
@@ -80,7 +88,9 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         from hookline.contract.verdict import describe_hook  # noqa: PLC0415 - not every command needs it
 
         file, line = self.file_and_line(hook)
-        return {"hook": hook.label, **describe_hook(hook), "file": file, "line": line}
+        why_not = self.why_not_asked(hook)
+        fails = {"refusal": f"its URL is not asked: {why_not}"} if why_not else {}
+        return {"hook": hook.label, **describe_hook(hook), **fails, "file": file, "line": line}
 
     def file_and_line(self, hook: HookEntry) -> tuple[str, int | None]:
         """The file that configures a hook, and the line in it."""
