@@ -13,6 +13,7 @@ from hookline.cli.report.fire import times_lines
 from hookline.cli.report.printer import print_lines
 
 INPUT = '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
+ROW = {"hook": "g", "origin": "settings.json", "location": "hooks.BeforeTool[0].hooks[0]"}
 
 Settings = Callable[..., str]
 
@@ -58,6 +59,49 @@ def test_times_show_each_way_beside_the_other(settings: Settings, capsys: pytest
     assert "plain works" not in shown
 
 
+@pytest.mark.parametrize("has_own_file", [False, True])
+def test_times_of_hooks_with_the_same_label_are_kept_apart(
+    *, has_own_file: bool, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A worker and a plain command of one name: each has rows of its own, and says where it is."""
+    loop = 'while read -r l; do i=${l#*\'"id":"\'}; printf \'{"id":"%s","output":null}\\n\' "${i%%\'"\'*}"; done'
+    worker = f"""[ "$HOOKLINE_WORKER" = 1 ] || exit 1; echo '{{"ready": true}}'; {loop}"""
+    stays = {"type": "command", "name": "guard", "command": worker, "worker": True}
+    plain = {"type": "command", "name": "guard", "command": "true"}
+    path = settings(hooks={"BeforeTool": [{"hooks": [stays] if has_own_file else [stays, plain]}]})
+    other = tmp_path / "other.json"
+    theirs = {"BeforeTool": [{"hooks": [plain]}]} if has_own_file else {}
+    other.write_text(json.dumps({"enableHooks": True, "hooks": theirs}))
+    files = ("--settings", path, "--settings", str(other))
+    assert fire(*files, "--times", "2", "--json") == 0
+    rows = [(row["location"], row["way"], row["runs"], row["failed"]) for row in told(capsys)["times"]]
+    first, second = ("[0].hooks[0]", "[0].hooks[0]") if has_own_file else ("[0].hooks[0]", "[0].hooks[1]")
+    assert sorted(rows) == sorted(
+        (f"hooks.BeforeTool{place}", way, 2, failed)
+        for place, way, failed in ((first, "cold", 2), (first, "worker", 0), (second, "cold", 0))
+    )
+    assert fire(*files, "--times", "2") == 0
+    shown = capsys.readouterr().out
+    names = (path, str(other)) if has_own_file else (f"hooks.BeforeTool{first}", f"hooks.BeforeTool{second}")
+    assert f"  guard ({names[0]}) works as a worker only: started for one event, its program fails\n" in shown
+    assert f"  guard ({names[1]})  " in shown
+    assert f"guard ({names[1]}) works" not in shown
+
+
+def test_the_heading_of_times_fits_on_the_screen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is wrapped between words."""
+    monkeypatch.setattr("hookline.cli.report.text.screen_width", lambda: 60)
+    row = {**ROW, "way": "cold", "median": 1.0, "p90": 2.0, "longest": 3.0, "runs": 4, "failed": 0}
+    print_lines(*times_lines([row], "write_file notes.txt"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:3] == [
+        "How long it takes (milliseconds), for a sample, write_file",
+        "notes.txt (--input gives another)",
+    ]
+
+
 def test_times_recommend_nothing_that_fails_too(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """A program with a fault works in no way."""
     hook = {"type": "command", "name": "broken", "command": "exit 1", "worker": True}
@@ -69,7 +113,7 @@ def test_times_recommend_nothing_that_fails_too(settings: Settings, capsys: pyte
 
 def test_the_titles_of_times_stand_above_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
     """Also where every name is shorter than the title."""
-    row = {"hook": "g", "way": "cold", "median": 1.0, "p90": 2.0, "longest": 3.0, "runs": 4, "failed": 0}
+    row = {**ROW, "way": "cold", "median": 1.0, "p90": 2.0, "longest": 3.0, "runs": 4, "failed": 0}
     print_lines(*times_lines([row]))
     title, line = capsys.readouterr().out.splitlines()[-2:]
     assert title.index("way") == line.index("cold")
@@ -127,7 +171,7 @@ def test_times_of_runs_that_were_never_asked_do_not_count(
 
 def test_a_row_without_a_single_time_has_none(capsys: pytest.CaptureFixture[str]) -> None:
     """All of its runs were refused before the hook was asked."""
-    row = {"hook": "g", "way": "worker", "median": None, "p90": None, "longest": None, "runs": 2, "failed": 2}
+    row = {**ROW, "way": "worker", "median": None, "p90": None, "longest": None, "runs": 2, "failed": 2}
     print_lines(*times_lines([{**row, "unasked": 2, "reason": "was not asked: it is closed"}]))
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2].split() == ["g", "worker", "-", "-", "-", "2,", "2", "failed", "(2", "not", "asked)"]

@@ -20,7 +20,9 @@ _PATIENCE_S = 10.0
 _LEAST_TIMES = 2
 _TOO_FEW = "a script is warm from its third run on; give a larger number"
 
-_Spans = dict[tuple[str, RunWay], list[HookExecutionResult]]
+# By label, because rows are sorted by it, and by place, because labels may repeat.
+_Key = tuple[str, str, str]
+_Spans = dict[tuple[_Key, RunWay], list[HookExecutionResult]]
 
 
 async def compare(
@@ -28,7 +30,7 @@ async def compare(
 ) -> list[dict[str, Any]]:
     """Fires the event so many times, and runs each command so many times cold; one row for each hook and way."""
     spans = await _fire_often(handler, first, fields, times)
-    reasons = {run.hook.label: why for run in first.runs if (why := _why_cold(handler, run.hook, spans, times))}
+    reasons = {_key(run.hook): why for run in first.runs if (why := _why_cold(handler, run.hook, spans, times))}
     for run in first.runs:
         if run.hook.type is HookType.COMMAND and run.hook.dialect == OWN_DIALECT and run.hook.refusal is None:
             if _ways(spans, run.hook) <= {RunWay.COLD}:
@@ -36,7 +38,7 @@ async def compare(
             told = parse_json(run.stdin.decode())
             for _ in range(times):
                 _keep(spans, await handler.runner.execute_hooks_parallel((_cold(run.hook),), told))
-    return [_row(label, way, runs, reasons.get(label)) for (label, way), runs in sorted(spans.items())]
+    return [_row(key, way, runs, reasons.get(key)) for (key, way), runs in sorted(spans.items())]
 
 
 async def _fire_often(handler: HookEventHandler, first: Verdict, fields: Mapping[str, Any], times: int) -> _Spans:
@@ -58,8 +60,12 @@ def _why_cold(handler: HookEventHandler, hook: HookEntry, spans: _Spans, times: 
     return why if why is None or times >= _LEAST_TIMES else _TOO_FEW
 
 
+def _key(hook: HookEntry) -> _Key:
+    return hook.label, hook.origin, hook.location
+
+
 def _ways(spans: _Spans, hook: HookEntry) -> set[RunWay]:
-    return {way for label, way in spans if label == hook.label}
+    return {way for key, way in spans if key == _key(hook)}
 
 
 def _cold(hook: HookEntry) -> HookEntry:
@@ -69,15 +75,18 @@ def _cold(hook: HookEntry) -> HookEntry:
 
 def _keep(spans: _Spans, runs: Sequence[HookExecutionResult]) -> None:
     for run in runs:
-        spans.setdefault((run.hook.label, run.way), []).append(run)
+        spans.setdefault((_key(run.hook), run.way), []).append(run)
 
 
-def _row(label: str, way: RunWay, runs: Sequence[HookExecutionResult], why_cold: str | None) -> dict[str, Any]:
+def _row(key: _Key, way: RunWay, runs: Sequence[HookExecutionResult], why_cold: str | None) -> dict[str, Any]:
     took = sorted(run.duration_ms for run in runs if not run.is_unasked)
     deciles = quantiles(took, n=10, method="inclusive") if len(took) > 1 else took * 9
     has_failed = all(run.failed for run in runs)
+    label, origin, location = key
     return {
         "hook": label,
+        "origin": origin,
+        "location": location,
         "way": way.value,
         "runs": len(runs),
         "failed": sum(run.failed for run in runs),
