@@ -46,24 +46,34 @@ class Warmth:
     def why_cold(self, hook: HookEntry, env: Mapping[str, str], cwd: str) -> str | None:
         """Why a Python script is not warm although it ran often enough; None for other hooks."""
         from hookline.child.command import direct_invocation  # noqa: PLC0415 - only where somebody measures hooks
-        from hookline.child.parked.recipe import recipe_of  # noqa: PLC0415
+        from hookline.child.parked.recipe import recipe_of, why_no_recipe  # noqa: PLC0415
 
+        command = hook.command or ""
         usual = {name: value for name, value in env.items() if not is_for_bash(name)}
         try:
-            invocation = direct_invocation(hook.command or "", cwd, usual)
+            invocation = direct_invocation(command, cwd, usual)
         except (OSError, ValueError):
             return None  # starting it has reported that
-        if invocation is None or recipe_of(invocation, cwd) is None:
+        has_recipe = invocation is not None and recipe_of(invocation, cwd) is not None
+        other_form = None if has_recipe else why_no_recipe(command, invocation, cwd)
+        if not has_recipe and other_form is None:
             return None
+        parking = self._parking
+        return (
+            self._why_off(hook)
+            or other_form
+            or _why_confined(hook)
+            or cold_variable(env)
+            or (parking and invocation and parking.why_not_parked(invocation, cwd))
+            or "its interpreter could not be started before the event"
+        )
+
+    def _why_off(self, hook: HookEntry) -> str | None:
         if FEATURES.why_cold is not None:
             return FEATURES.why_cold
         if not self._most:
             return "hooksConfig.warm switches it off"
-        if not hook.warm:
-            return 'it has "warm": false'
-        if hook.limits is not None:
-            return "it has limits, which need a start of their own"
-        return cold_variable(env) or "its interpreter could not be started before the event"
+        return None if hook.warm else 'it has "warm": false'
 
     def close(self) -> None:
         """End all of them; hooks that run later run cold."""
@@ -80,6 +90,13 @@ class Warmth:
             if self._parking is None and self._most:
                 self._parking = Parking(self._most, cold=self.cold)
             return self._parking
+
+
+def _why_confined(hook: HookEntry) -> str | None:
+    given = {} if hook.limits is None else hook.limits.to_dict()
+    names = [name for key, name in (("limits", "limits"), ("network", '"network": false')) if key in given]
+    start = "needs a start of its own" if names == ['"network": false'] else "need a start of their own"
+    return f"it has {' and '.join(names)}, which {start}" if names else None
 
 
 def cold_variable(env: Mapping[str, str]) -> str | None:

@@ -1,7 +1,7 @@
 """Recognizes commands that run a Python script, and scripts that name Python as their interpreter."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 _PYTHON = re.compile(r"(?:.*/)?python(?:3(?:\.\d+)?)?")
@@ -29,6 +29,17 @@ def python_command(argv: Sequence[str]) -> PythonCommand | None:
     return None
 
 
+def names_python(words: Iterable[str]) -> bool:
+    """Whether one of these words is the name or the path of a Python interpreter."""
+    return any(map(_PYTHON.fullmatch, words))
+
+
+def has_python_shebang(start: bytes) -> bool:
+    """Whether a script's first line names Python, with whatever options; `start` is of the file."""
+    line = start.partition(b"\n")[0]
+    return line.startswith(b"#!") and names_python(line[2:].decode("utf-8", "replace").split())
+
+
 def shebang_launcher(start: bytes) -> tuple[str, ...] | None:
     """The words that the kernel puts in front of a script's name, if they start Python; `start` is of the file."""
     line, newline, _ = start.partition(b"\n")
@@ -38,7 +49,7 @@ def shebang_launcher(start: bytes) -> tuple[str, ...] | None:
     argument = argument.strip()
     # The kernel passes everything behind the interpreter as one argument.
     launcher = (interpreter, argument) if argument else (interpreter,)
-    return launcher if _names_python(interpreter, argument) else None
+    return launcher if _is_launcher(interpreter, argument) else None
 
 
 def launched_python(launcher: Sequence[str]) -> str:
@@ -48,7 +59,7 @@ def launched_python(launcher: Sequence[str]) -> str:
     return launcher[1].removeprefix("-S").split()[0]
 
 
-def _names_python(interpreter: str, argument: str) -> bool:
+def _is_launcher(interpreter: str, argument: str) -> bool:
     if _PYTHON.fullmatch(interpreter):
         return not argument or bool(_OPTIONS.fullmatch(argument))
     if not _ENV.fullmatch(interpreter):

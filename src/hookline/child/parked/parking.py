@@ -54,6 +54,10 @@ class Parking:
         """Wait until everything that was wanted is parked; return whether it is."""
         return self._lot.wait_until_idle(timeout_s)
 
+    def why_not_parked(self, invocation: Invocation, cwd: str) -> str | None:
+        """Why no interpreter waits for this program, or None: Python ignores us, or there is no room."""
+        return self._lot.why_not_parked(invocation, cwd)
+
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes that are parked now, with their spares."""
@@ -242,7 +246,7 @@ class _Lot:
 
     def _make_room(self, place: Place) -> bool:
         with self._lock:
-            parked = [each for each in self._places.values() if each.interpreter is not None and each is not place]
+            parked = self._parked_beside(place)
             if len(parked) < self._most:
                 return True
             oldest = min(parked, key=lambda each: each.last_used)
@@ -252,6 +256,22 @@ class _Lot:
             return True
 
     # -- both
+
+    def _parked_beside(self, place: Place) -> list[Place]:
+        return [each for each in self._places.values() if each.interpreter is not None and each is not place]
+
+    def why_not_parked(self, invocation: Invocation, cwd: str) -> str | None:
+        with self._lock:
+            place = self._places.get((invocation.executable, invocation.argv, cwd))
+            if place is None or place.interpreter is not None:
+                return None
+            if place.refusal is not None:
+                return f"its interpreter could not be started before the event: {place.refusal}"
+            waiting = len(self._parked_beside(place))
+        if waiting < self._most:
+            return None
+        scripts = "1 script waits" if waiting == 1 else f"{waiting} scripts wait"
+        return f"{scripts} already; a larger hooksConfig.warm.max allows more"
 
     def _drop(self, place: Place) -> None:
         """End what is parked for a place, and count its runs anew; the lock is held."""

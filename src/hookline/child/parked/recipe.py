@@ -6,12 +6,25 @@ from typing import NamedTuple
 
 from hookline.child.spawn import Invocation
 from hookline.shell.direct import find_program
-from hookline.shell.python import launched_python, python_command, shebang_launcher
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Text, Word
+from hookline.shell.python import (
+    has_python_shebang,
+    launched_python,
+    names_python,
+    python_command,
+    shebang_launcher,
+)
 
 # As much as the kernel reads.
 _LONGEST_SHEBANG = 256
 _ELF = b"\x7fELF"
 _LONGEST_SHIM = 4096
+_WRAPPED = "its interpreter is a script that starts another program; name the interpreter itself"
+_OTHER_FORM = (
+    "only `python3 FILE ARGUMENTS` can be warm: other options (-I, -E, -X, -c, -m), pipes, variables and wrappers "
+    "need a start of their own"
+)
 
 Signature = tuple[int, ...] | None
 
@@ -37,6 +50,34 @@ class Recipe(NamedTuple):
 
 def recipe_of(invocation: Invocation, cwd: str) -> Recipe | None:
     """How to park this program, or None if it is no Python script or its interpreter can't be told for sure."""
+    found = _script_run(invocation, cwd)
+    kind = None if found is None else _kind(found.python, signature(found.python))
+    return None if found is None or kind is None else found._replace(is_shim=kind == "shim")
+
+
+def why_no_recipe(command: str, invocation: Invocation | None, cwd: str) -> str | None:
+    """Why a command that runs Python can't be parked; None if it does not, or fails when it is started.
+
+    The invocation is None if the command has to be started by a shell.
+    """
+    if invocation is not None:
+        if (found := _script_run(invocation, cwd)) is not None:
+            return _WRAPPED if signature(found.python) is not None else None
+        if python_command(invocation.argv) is not None:
+            return None  # there is no such script
+        words, files = list(invocation.argv), [os.fsdecode(invocation.executable)]
+    else:
+        words = files = [_text(item) for item in read_script(command)[0] if isinstance(item, Word)]
+    starts = (_start_of(os.path.join(cwd, file), _LONGEST_SHEBANG) for file in files if "/" in file)  # noqa: PTH118
+    return _OTHER_FORM if names_python(words) or any(map(has_python_shebang, starts)) else None
+
+
+def _text(word: Word) -> str:
+    return "".join(piece.text if isinstance(piece, Text) else piece.source for piece in word.pieces)
+
+
+def _script_run(invocation: Invocation, cwd: str) -> Recipe | None:
+    """How Python runs a script, whatever its interpreter is; None if the program is something else."""
     program = os.fsdecode(invocation.executable)
     command = python_command(invocation.argv)
     if command is not None:
@@ -54,8 +95,7 @@ def recipe_of(invocation: Invocation, cwd: str) -> Recipe | None:
     python = os.path.join(cwd, _found(name, invocation, cwd) if name else python)  # noqa: PTH118
     if not os.path.isfile(os.path.join(cwd, script)):  # noqa: PTH113, PTH118
         return None
-    kind = _kind(python, signature(python))
-    return None if kind is None else Recipe(launcher, python, script, name, kind == "shim", started, arguments)
+    return Recipe(launcher, python, script, name, is_shim=False, program=started, arguments=arguments)
 
 
 def is_still_found(recipe: Recipe, invocation: Invocation, cwd: str) -> bool:
