@@ -429,7 +429,7 @@ class SettingsFile(msgspec.Struct, kw_only=True, rename="camel"):
 # Their keys are all ours. Other objects have keys of other programs: the file itself, tools, extensions.
 _CLOSED = (
     *(HookSettings, HookGroupSettings, HooksConfigSettings, LogSettings, EnvironmentSettings, HttpSettings),
-    PackSettings,
+    *(WarmSettings, PackSettings),
 )
 
 

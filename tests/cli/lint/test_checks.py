@@ -95,6 +95,15 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         "hooksConfig.log.level",
         "is not an option of hooksConfig.log and is ignored; the options are enabled, path, maxBytes, backups",
     ),
+    *(
+        (
+            "unknown-key",
+            {"hooksConfig": {"warm": {key: value}}},
+            f"hooksConfig.warm.{key}",
+            "is not an option of hooksConfig.warm and is ignored; the options are max",
+        )
+        for key, value in (("maximum", 4), ("enabled", False))
+    ),
     (
         "unknown-key",
         {"hooksConfig": {"environment": {"only": ["PATH"]}}},
@@ -500,6 +509,10 @@ def test_a_shared_matcher_is_told_once(make_setup: MakeSetup) -> None:
     """Two hooks of a group have one matcher, and one finding about it."""
     (finding,) = run_checks(make_setup(on("BeforeTool", hook("true"), hook("echo"), matcher="Write")))
     assert finding.rule == "matcher-no-tool"
+
+
+def test_an_option_that_may_be_a_bool_has_no_keys_then(make_setup: MakeSetup) -> None:
+    assert list(run_checks(make_setup({"enableHooks": True, "hooksConfig": {"warm": False}}))) == []
 
 
 def test_tools_can_be_added(make_setup: MakeSetup) -> None:

@@ -47,6 +47,7 @@ from hookline.settings.schema import (
     HookSettings,
     HttpSettings,
     LogSettings,
+    WarmSettings,
 )
 from hookline.settings.trust import show_uncovered
 
@@ -64,6 +65,7 @@ _OPTIONS: Mapping[Path, type[msgspec.Struct]] = {
     ("hooksConfig", "log"): LogSettings,
     ("hooksConfig", "http"): HttpSettings,
     ("hooksConfig", "environment"): EnvironmentSettings,
+    ("hooksConfig", "warm"): WarmSettings,
 }
 
 
@@ -133,7 +135,7 @@ def _places_of_options(setup: Setup) -> Iterator[tuple[Layer, Path, type[msgspec
         yield layer, path[:-2], HookGroupSettings, "a group"
     for layer in setup.layers:
         for place, struct in _OPTIONS.items():
-            if value_at(layer, place) is not None:
+            if isinstance(value_at(layer, place), Mapping):  # warm may be true or false
                 yield layer, place, struct, show_path(place)
 
 
