@@ -360,6 +360,15 @@ def test_a_plugin_hook_that_must_not_fail_blocks(project: Path) -> None:
     assert result.answer.why.endswith("and its onError is block")
 
 
+def test_a_hook_that_blocks_because_its_settings_are_wrong_says_so(project: Path) -> None:
+    """Its file may say that its onError is allow."""
+    wrong: dict[str, Any] = {"refusal": "its worker is a string", "on_error": OnError.BLOCK, "is_misconfigured": True}
+    (result,) = parallel([hook("true", name="guard", **wrong)], told(project))
+    why = "could not be started: its worker is a string, and a hook whose settings are wrong blocks until you fix them"
+    assert result.answer is not None
+    assert result.answer.why == f"guard {why}"
+
+
 def test_on_error_block_counts_only_where_a_hook_can_block(project: Path) -> None:
     """After the fact there is nothing to block."""
     guard = hook("exit 1", event=HookEventName.AFTER_TOOL, on_error=OnError.BLOCK)

@@ -63,6 +63,22 @@ def test_a_worker_that_is_not_understood_fails_and_blocks(worker: Any, problem: 
     assert entry.refusal is not None
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({}, "a hook whose settings are wrong blocks until you fix them"),
+        ({"onError": "allow"}, "a hook whose settings are wrong blocks until you fix them"),
+        ({"onError": "block"}, "its onError is block"),
+        ({"onFailure": "block"}, "its onError is block"),
+        ({"required": True}, "it is required"),
+    ],
+)
+@pytest.mark.parametrize("wrong", [{"worker": "yes"}, {"limits": "few"}])
+def test_a_message_says_why_a_wrong_hook_blocks(wrong: dict[str, Any], options: dict[str, Any], why: str) -> None:
+    """Not that its onError is block, where the file says allow."""
+    assert decode(**wrong, **options)[0].why_strict == why
+
+
 def test_a_worker_speaks_no_other_dialect() -> None:
     """The lines are ours, and the answers in them are read by our rules."""
     entry, (found,) = decode(worker=True, dialect="claude")

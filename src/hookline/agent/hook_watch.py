@@ -82,8 +82,7 @@ class HookWatch:
             record.is_reported = True
             line = telling_line(run.stderr)
             how = f"{show_ending(run)} ({line})" if line else show_ending(run)
-            rule = "it is required" if run.hook.required else "its onError is block"
-            effect = f"and blocks because {rule}" if run.blocks else "so it had no effect"
+            effect = f"and blocks because {run.hook.why_strict}" if run.blocks else "so it had no effect"
             text = f"The {run.event} hook {run.hook.label} {how}, {effect}."
             self._listener(Note(text=f"{text} hookline log --failures tells more.", is_error=True))
 

@@ -159,6 +159,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What to show while it runs."""
     refusal: str | None = None
     """Why it can't be run as it is configured. It fails at its event: it must not be skipped in silence."""
+    is_misconfigured: bool = False
+    """True for a hook whose settings are wrong in a way that makes it block, whatever its onError says."""
     required: bool = False
     """True for a hook without which nothing goes on: where it can't run, its event is blocked if that is possible."""
     policy: PolicyMark | None = None
@@ -181,6 +183,15 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     def counts(self) -> bool:
         """Whether its answers are applied: on lifecycle events only if settings say so, never in a trial."""
         return self.mode is HookMode.ENFORCE and (self.is_applied or self.event not in LIFECYCLE_EVENTS)
+
+    @property
+    def why_strict(self) -> str:
+        """Why its failure blocks, for a hook of which that is so."""
+        if self.required:
+            return "it is required"
+        if self.is_misconfigured:
+            return "a hook whose settings are wrong blocks until you fix them"
+        return "its onError is block"
 
     @property
     def label(self) -> str:

@@ -381,7 +381,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 def would_have(run: HookExecutionResult) -> Iterator[tuple[str, str | None]]:
     """What a run would have come to, each with its reason: what it answers, or what its failure means."""
     if run.failed and run.hook.on_error is OnError.BLOCK:
-        yield "block", run.error or "it failed, and its onError is block"
+        yield "block", run.error or f"it failed, and {run.hook.why_strict}"
         return
     if (answer := run.answer) is None:
         return

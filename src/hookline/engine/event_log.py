@@ -299,7 +299,7 @@ def _nothing() -> None:
 def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> HookRecord:
     hook, level, more = run.hook, LogLevel.DEBUG, ""
     if run.failed:
-        meaning = "its onError is block" if run.blocks else "the operation goes on without it"
+        meaning = hook.why_strict if run.blocks else "the operation goes on without it"
         level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
     elif not run.success:
         level, more = LogLevel.INFO, ": deny"

@@ -139,7 +139,7 @@ def _cut(outcome: ChildOutcome) -> str:
 
 
 def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult:
-    """The result as a deny, if the hook does not clearly say yes: its onError is block."""
+    """The result as a deny, if the hook does not clearly say yes: its failure has to block."""
     if not can_block(result.hook) or result.blocks:
         return result
     doubt = None if result.answer is None else result.answer.doubt
@@ -154,8 +154,7 @@ def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult
         why = f"answered with a text that is no object of JSON ({shortened(result.stdout.strip())!r})"
     else:
         return result
-    rule = "it is required" if result.hook.required else "its onError is block"
-    refusal = deny(f"{result.hook.label} {why}, and {rule}", rank=result.hook.rank)
+    refusal = deny(f"{result.hook.label} {why}, and {result.hook.why_strict}", rank=result.hook.rank)
     if result.answer is not None:
         # Whatever else was understood stays: a stop, a note.
         given = {**result.answer.to_dict(), **refusal.to_dict()}

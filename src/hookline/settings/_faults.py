@@ -21,7 +21,9 @@ _READ_OF_BROKEN = ("name", "enabled", "onError", "onFailure", "required", "mode"
 def unreadable(entry: HookEntry, dialect: str) -> HookEntry:
     """A hook of an unknown dialect: what it decides could be misread, so it fails for everything, and blocks."""
     refusal = f"its dialect {why_unknown(dialect)}"
-    return replace(entry, dialect=OWN_DIALECT, matcher=None, refusal=refusal, on_error=OnError.BLOCK)
+    return replace(
+        entry, dialect=OWN_DIALECT, matcher=None, refusal=refusal, on_error=OnError.BLOCK, is_misconfigured=True
+    )
 
 
 def hook_fault(raw: Any, dialect: str) -> str | None:

@@ -298,7 +298,7 @@ class HookReader:
         env = {**self._layer.env, **(hook.env or {})}
         worker = read_worker(raw.get("worker"), hook, context.dialect, (*path, "worker"), self._problems)
         is_faulty = "refusal" in worker or (limits is not None and limits.fault is not None)
-        is_strict = hook.on_failure == "block" or is_faulty or hook.required
+        is_strict = hook.on_failure == "block" or hook.on_error is OnError.BLOCK or hook.required
         table = table_of(context.dialect)
         return HookEntry(
             event=event,
@@ -320,7 +320,8 @@ class HookReader:
             env=env,
             subject=hook.subject if is_remote else None,
             # A typo in such an option must not let through what the guard would have judged.
-            on_error=OnError.BLOCK if is_strict else OnError(hook.on_error),
+            on_error=OnError.BLOCK if is_strict or is_faulty else OnError.ALLOW,
+            is_misconfigured=is_faulty and not is_strict,
             budget_ms=hook.budget,
             rank=authority(self._layer),
             final=hook.final and event is HookEventName.BEFORE_TOOL,
@@ -388,6 +389,7 @@ class HookReader:
             matcher=self._matcher(matcher, (*path, "matcher")),
             disabled_by=self.silenced_by or self.disabled.get(name),
             on_error=OnError.BLOCK,
+            is_misconfigured=not would_block(hook, group, is_guard=False),
             rank=authority(self._layer),
             needs_trust=self._layer.is_guest,
             # Nothing can be put into the words of a dialect that nobody knows.
