@@ -229,3 +229,14 @@ def test_a_url_that_is_never_asked_is_said_to_fail(command: str, workbench: "Wor
     (found,) = workbench.json(*command.split())["hooks"]
     assert found["refusal"].startswith("its URL is not asked: guard.example is not this machine; to allow it, write ")
     assert ": its URL is not asked: guard.example is not this machine; " in workbench.run(*command.split())
+
+
+def test_a_hook_that_would_run_and_fail_is_not_also_said_not_to_run(workbench: "Workbench") -> None:
+    """Its own line says why it fails; another entry that is dropped stays below."""
+    hooks = [hook("true", name="guard", worker="yes"), {"type": "command"}]
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": hooks}]}})
+    report = workbench.json("explain", "BeforeTool")
+    assert [entry["hook"] for entry in report["hooks"]] == ["guard"]
+    (invalid,) = report["invalid"]
+    assert "hooks.BeforeTool[0].hooks[1] has no command" in invalid
+    assert workbench.run("explain", "BeforeTool").count("its worker is a string") == 1

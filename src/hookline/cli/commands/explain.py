@@ -31,6 +31,7 @@ from hookline.cli.report.text import (
     wrap,
 )
 from hookline.contract.events import HookEventName, likely_event
+from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.contract.vocabulary import LIFECYCLE_REMEDY
 from hookline.engine.event_table import EVENT_TABLE, Matching, can_block
@@ -76,6 +77,8 @@ def _subject(event: HookEventName, given: argparse.Namespace) -> str | None:
 
 def _report(plan: HookExecutionPlan, setup: Setup) -> dict[str, Any]:
     groups = ((hook.origin, hook.location.rpartition(".hooks[")[0]) for hook in plan.hooks if hook.sequential)
+    refused = [_spot(hook, setup) for hook in plan.hooks if hook.refusal]
+    errors = (problem for problem in setup.problems if problem.is_error and _affects(problem, plan.event))
     return {
         "event": plan.event.value,
         "subject": plan.subject,
@@ -85,8 +88,19 @@ def _report(plan: HookExecutionPlan, setup: Setup) -> dict[str, Any]:
         "sequentialBecause": [{"origin": origin, "location": path} for origin, path in dict.fromkeys(groups)],
         "hooks": [{**setup.describe(hook), "undecided": hook in plan.undecided} for hook in plan.hooks],
         "skipped": [{**setup.describe(skip.hook), "reason": skip.reason} for skip in plan.skipped],
-        "invalid": [str(problem) for problem in setup.problems if problem.is_error and _affects(problem, plan.event)],
+        # The line of a hook that would run says why it fails.
+        "invalid": [str(problem) for problem in errors if not any(_is_about(problem, spot) for spot in refused)],
     }
+
+
+def _spot(hook: HookEntry, setup: Setup) -> tuple[str, str]:
+    """The file and the path of a hook, as problems have them."""
+    return setup.place(hook)[0].origin, hook.location
+
+
+def _is_about(problem: Problem, spot: tuple[str, str]) -> bool:
+    origin, location = spot
+    return problem.origin == origin and (problem.path == location or problem.path.startswith(f"{location}."))
 
 
 def _affects(problem: Problem, event: HookEventName) -> bool:
