@@ -70,10 +70,14 @@ class HttpTarget(msgspec.Struct, frozen=True, kw_only=True):
     """The only variables that may be used in headers."""
 
     @property
+    def used(self) -> set[str]:
+        """The variables in headers."""
+        return {place[1] or place[2] for text in self.headers.values() for place in HEADER_VARIABLE.finditer(text)}
+
+    @property
     def unlisted(self) -> list[str]:
         """The variables in headers that may not be used, and are empty."""
-        found = (place[1] or place[2] for text in self.headers.values() for place in HEADER_VARIABLE.finditer(text))
-        return sorted(set(found) - set(self.variables))
+        return sorted(self.used - set(self.variables))
 
     def to_dict(self) -> dict[str, Any]:
         """The target as settings have it; only what was given."""

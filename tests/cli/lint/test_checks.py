@@ -637,6 +637,29 @@ def test_variables_that_have_a_value_are_fine(command: str, make_setup: MakeSetu
     assert [finding.problem.message for finding in found if finding.rule == "unset-variable"] == []
 
 
+def test_a_variable_of_a_header_that_is_allowed_and_not_set(
+    make_setup: MakeSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is then asked with an empty value, and hardly lets the hook in."""
+    monkeypatch.setenv("GUARD_USER", "me")
+    monkeypatch.delenv("GUARD_TOKEN", raising=False)
+    headers = {"Authorization": "Bearer ${GUARD_TOKEN}", "X-User": "$GUARD_USER", "X-Key": "$GUARD_KEY"}
+    ask = {"type": "http", "url": "http://127.0.0.1:1/", "headers": headers, "env": {"GUARD_KEY": "x"}}
+    allowed = ["GUARD_TOKEN", "GUARD_USER", "GUARD_KEY", "GUARD_UNUSED"]
+    (finding,) = run_checks(make_setup(on("BeforeTool", {**ask, "allowedEnvVars": allowed})))
+    assert (finding.rule, finding.problem.path) == ("unset-variable", "hooks.BeforeTool[0].hooks[0].headers")
+    assert finding.problem.message == (
+        "use $GUARD_TOKEN, which is not set here, so it is empty; set it where the agent is started, or in"
+        ' "env" of this hook'
+    )
+
+
+def test_a_worker_whose_program_is_missing_is_not_called_none(make_setup: MakeSetup) -> None:
+    """Nobody knows what its program says; that it is missing is reported."""
+    found = run_checks(make_setup(on("BeforeTool", hook("./none.py", worker=True))))
+    assert [finding.rule for finding in found] == ["program"]
+
+
 def test_a_variable_that_hooks_do_not_inherit_is_unset(make_setup: MakeSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set in the environment of the agent, and kept from its hooks."""
     monkeypatch.setenv("MY_TOKEN", "1")

@@ -203,7 +203,9 @@ def _secret(setup: Setup) -> Iterator[Problem]:
 
 def _worker(setup: Setup) -> Iterator[Problem]:
     for hook in setup.active():
-        if hook.worker is not None and not _mentions(_READY, hook, setup.project_dir, unreadable=True):
+        if hook.worker is None or program_fault(hook, setup.project_dir, setup.environ):
+            continue  # the rule `program` reports the second
+        if not _mentions(_READY, hook, setup.project_dir, unreadable=True):
             why = 'nothing in its program says {"ready": true}, so it would wait for an event until its timeout'
             yield setup.at(hook, f"is probably no worker: {why}; see docs/workers.md, or remove it", "worker")
 
@@ -298,7 +300,7 @@ CHECKS: tuple[Check, ...] = (
     Check("script-syntax", "a Python script with a syntax error", script_syntax, needs_trust=True),
     Check("secret", "a password or token in the settings", _secret),
     Check("worker", "a worker whose program never says that it is ready", _worker, needs_trust=True),
-    Check("unset-variable", "a command with a variable that nothing sets", unset_variables),
+    Check("unset-variable", "a command or a header with a variable that nothing sets", unset_variables),
     Check(
         "other-agent", "a script that compares with the names of another agent", other_agents_words, needs_trust=True
     ),

@@ -1,4 +1,4 @@
-"""Variables in a command that nothing sets, so that the shell puts nothing in their place."""
+"""Variables in a command or a header that nothing sets, so that nothing is put in their place."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -24,16 +24,24 @@ _HANDLES_UNSET = re.compile(r"\$\{\w+:?[-=?+]")
 
 
 def unset_variables(setup: Setup) -> Iterator[Problem]:
-    """Commands with variables that neither the environment nor the hook's own `env` sets."""
+    """Commands and headers with variables that neither the environment nor the hook's own `env` sets."""
     passes = passes_of(setup.options.environment)
     inherited = {name for name in setup.environ if passes is None or passes(name)}
     for hook in setup.active():
-        known = {*inherited, *hook.env, *_OF_THE_SHELL, *PROJECT_DIR_VARIABLES, CHILD_MARK}
-        names = dict.fromkeys(name for name in _used(hook) if name not in known)
-        for name in names:
-            withheld = " for hooks (hooksConfig.environment)" if name in setup.environ else ""
+        known = {*inherited, *hook.env, *PROJECT_DIR_VARIABLES, CHILD_MARK}
+        for name in dict.fromkeys(name for name in _used(hook) if name not in known | _OF_THE_SHELL):
             remedy = 'set it in "env" of this hook, or write its value'
-            yield setup.at(hook, f"uses ${name}, which is not set here{withheld}, so it is empty; {remedy}", "command")
+            yield setup.at(hook, f"uses {_empty(name, setup)}; {remedy}", "command")
+        # Settings without the name in allowedEnvVars are reported when they are read.
+        allowed = hook.target.used & set(hook.target.variables) if hook.target else set()
+        for name in sorted(allowed - known):
+            remedy = 'set it where the agent is started, or in "env" of this hook'
+            yield setup.at(hook, f"use {_empty(name, setup)}; {remedy}", "headers")
+
+
+def _empty(name: str, setup: Setup) -> str:
+    withheld = " for hooks (hooksConfig.environment)" if name in setup.environ else ""
+    return f"${name}, which is not set here{withheld}, so it is empty"
 
 
 def _used(hook: HookEntry) -> Iterator[str]:
