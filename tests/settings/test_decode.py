@@ -99,6 +99,12 @@ def test_all_eleven_events_are_known() -> None:
             'has a type that is an array; write "type": "command", or "http", "plugin" or "remote", in small letters',
         ),
         ({"type": "command"}, "has no command; give a command or remove the entry"),
+        ({"url": "http://127.0.0.1/"}, 'has no type; add "type": "http"'),
+        ({"url": "http://127.0.0.1/", "command": "true"}, 'has no type; add "type": "command"'),
+        (
+            {"type": "command", "url": "http://127.0.0.1/"},
+            'has a url and no command; write "type": "http"',
+        ),
         ({"type": "command", "command": None}, "has no command; give a command or remove the entry"),
         ({"type": "command", "command": " \n"}, "has an empty command; give a command or remove the entry"),
         (

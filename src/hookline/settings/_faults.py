@@ -15,6 +15,7 @@ from hookline.settings.schema import FleetSettings, HookGroupSettings, HookSetti
 
 _LONGEST_TYPE = 40
 _LONGEST_SHOWN = 100
+_NO_TEXT = "has a command that is not a string; write the whole command line as one string"
 _READ_OF_BROKEN = ("name", "enabled", "onError", "onFailure", "required", "mode", "rollout")
 
 
@@ -30,27 +31,39 @@ def hook_fault(raw: Any, dialect: str) -> str | None:
     """Why a hook can't be used at all, or None."""
     if not isinstance(raw, Mapping):
         return f'is {kind_of(raw)}, expected a hook such as {{"type": "command", "command": "…"}}'
-    command, kind = raw.get("command"), raw.get("type")
-    fault = None
+    kind = raw.get("type")
     if "type" not in raw:
-        fault = 'has no type; add "type": "command"'
-    elif not isinstance(kind, str) or kind not in CONFIGURED_TYPES:
+        return f'has no type; add "type": "{"http" if _has_only_url(raw) else "command"}"'
+    if not isinstance(kind, str) or kind not in CONFIGURED_TYPES:
         given = f"has the type {json.dumps(kind)[:_LONGEST_TYPE]}" if isinstance(kind, str) else _type_of(kind)
-        fault = f'{given}; write "type": "command", or "http", "plugin" or "remote", in small letters'
-    elif kind == "http":
-        fault = _url_fault(raw.get("url"))
-    elif kind == "remote":
-        fault = _subject_fault(raw.get("subject"))
-    elif kind == "command" and command is None:
-        fault = "has no command; give a command or remove the entry"
-    elif not isinstance(command, str | None):
-        fault = "has a command that is not a string; write the whole command line as one string"
-    elif kind == "command" and not (command or "").strip():
-        fault = "has an empty command; give a command or remove the entry"
-    elif kind == "command" and raw.get("args") and not _takes_args(dialect):
+        return f'{given}; write "type": "command", or "http", "plugin" or "remote", in small letters'
+    if kind == "http":
+        return _url_fault(raw.get("url"))
+    if kind == "remote":
+        return _subject_fault(raw.get("subject"))
+    if kind == "command":
+        return _command_fault(raw, dialect)
+    return _NO_TEXT if not isinstance(raw.get("command"), str | None) else None
+
+
+def _command_fault(raw: Mapping[str, Any], dialect: str) -> str | None:
+    command = raw.get("command")
+    if _has_only_url(raw):
+        return 'has a url and no command; write "type": "http"'
+    if command is None:
+        return "has no command; give a command or remove the entry"
+    if not isinstance(command, str):
+        return _NO_TEXT
+    if not command.strip():
+        return "has an empty command; give a command or remove the entry"
+    if raw.get("args") and not _takes_args(dialect):
         # Claude Code's other form. Without its args `bash` alone would run, and read the event as its script.
-        fault = "has args, which are not passed to commands here; write the whole command line as one string"
-    return fault
+        return "has args, which are not passed to commands here; write the whole command line as one string"
+    return None
+
+
+def _has_only_url(raw: Mapping[str, Any]) -> bool:
+    return raw.get("url") is not None and raw.get("command") is None
 
 
 def _type_of(kind: Any) -> str:
