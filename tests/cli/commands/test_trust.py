@@ -336,3 +336,12 @@ def test_a_file_that_cannot_be_read_is_said_so(guarded: "Workbench") -> None:
     """What nobody can look at is not passed over in silence."""
     (guarded.project / "guard.sh").chmod(0o111)
     assert "guard.sh cannot be read: Permission denied" in guarded.run("trust", "guard", "--yes")
+
+
+def test_the_trust_of_a_hook_with_a_url_covers_what_is_sent(workbench: "Workbench") -> None:
+    """There is no command, and so no file that it could name."""
+    ask = {"type": "http", "url": "http://127.0.0.1:8080/ask", "headers": {"X-Team": "a"}}
+    workbench.write(workbench.project_file, {"hooks": {"BeforeTool": [{"hooks": [ask]}]}})
+    shown = workbench.run("trust", "--yes")
+    assert "Trust covers the URL and the headers, and not what the server answers." in shown
+    assert "The command names no file" not in shown

@@ -79,7 +79,10 @@ def review_lines(report: Mapping[str, Any]) -> Iterator[str]:
     if report["uncovered"]:
         yield style.warn(f"  {_sentence(show_uncovered(report['uncovered']))}")
     elif not report["files"]:
-        yield style.dim("  The command names no file of this project: trust covers the command alone.")
+        covered = "The command names no file of this project: trust covers the command alone."
+        if "url" in definition:
+            covered = "Trust covers the URL and the headers, and not what the server answers."
+        yield style.dim(f"  {covered}")
     for file in report["files"]:
         yield from _file_lines(file)
 
