@@ -240,3 +240,25 @@ def test_a_hook_that_would_run_and_fail_is_not_also_said_not_to_run(workbench: "
     (invalid,) = report["invalid"]
     assert "hooks.BeforeTool[0].hooks[1] has no command" in invalid
     assert workbench.run("explain", "BeforeTool").count("its worker is a string") == 1
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "order"),
+    [
+        ([hook("true"), hook("echo")], [], "at the same time"),
+        ([hook("true"), hook("echo", final=True)], [], "at the same time, and then the final one"),
+        ([hook("true")], [hook("echo")], "those of the less trusted settings file first"),
+    ],
+)
+def test_fire_and_explain_name_the_same_order(
+    mine: list[Any], theirs: list[Any], order: str, workbench: "Workbench"
+) -> None:
+    """Hooks of several layers run one layer after the other."""
+    workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": mine}]}})
+    workbench.write(workbench.project_file, {"hooks": {"BeforeTool": [{"hooks": theirs}]}})
+    if theirs:
+        workbench.run("trust", "--yes")
+    explained = workbench.run("explain", "BeforeTool").splitlines()[1]
+    assert explained.partition(", because")[0].rstrip(":").endswith(f" {order}")
+    fired = workbench.run("fire", "BeforeTool", "--input", '{"tool_name": "ls", "tool_input": {}}')
+    assert fired.splitlines()[1] == f"2 hooks, {order}"

@@ -15,6 +15,7 @@ from typing import Any
 
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, event_of, make_config
+from hookline.cli.report.order import AT_ONCE, runs_by_layer, show_order
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import (
@@ -34,7 +35,7 @@ from hookline.contract.events import HookEventName, likely_event
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan
 from hookline.contract.vocabulary import LIFECYCLE_REMEDY
-from hookline.engine.event_table import EVENT_TABLE, Matching, can_block
+from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.plan import plan as make_plan
 from hookline.errors import UsageError
 from hookline.settings.read import Problem
@@ -60,7 +61,7 @@ def run(given: argparse.Namespace) -> int:
     hooks = setup.hooks if setup.is_enabled else ()
     plan = make_plan(hooks, event, subject, why_untrusted=setup.why_untrusted)
     report = _report(plan, setup)
-    print_report(given, report, _lines(report))
+    print_report(given, report, _lines(report, show_order(plan)))
     return 0
 
 
@@ -84,7 +85,7 @@ def _report(plan: HookExecutionPlan, setup: Setup) -> dict[str, Any]:
         "subject": plan.subject,
         "enabled": setup.is_enabled,
         "sequential": plan.sequential,
-        "byLayer": any(map(can_block, plan.hooks)) and len({hook.rank for hook in plan.hooks}) > 1,
+        "byLayer": runs_by_layer(plan),
         "sequentialBecause": [{"origin": origin, "location": path} for origin, path in dict.fromkeys(groups)],
         "hooks": [{**setup.describe(hook), "undecided": hook in plan.undecided} for hook in plan.hooks],
         "skipped": [{**setup.describe(skip.hook), "reason": skip.reason} for skip in plan.skipped],
@@ -112,11 +113,11 @@ def _affects(problem: Problem, event: HookEventName) -> bool:
     return event is (HookEventName(name) if name in set(HookEventName) else likely_event(name))
 
 
-def _lines(report: Mapping[str, Any]) -> Iterator[str]:
+def _lines(report: Mapping[str, Any], order: str) -> Iterator[str]:
     event, subject = report["event"], report["subject"]
     yield style.bold(event if subject is None else f"{event} {one_line(subject)}")
     if report["enabled"]:
-        yield from _order(report)
+        yield from _order(report, order)
     else:
         yield style.warn(HOOKS_DISABLED)
     for number, hook in enumerate(report["hooks"], start=1):
@@ -149,21 +150,21 @@ def _headed(start: str, name: str, paint: Callable[[str], str], details: str) ->
         yield from wrap(details, "     ")
 
 
-def _order(report: Mapping[str, Any]) -> Iterator[str]:
+def _order(report: Mapping[str, Any], order: str) -> Iterator[str]:
     count = len(report["hooks"])
     would_run = f"{plural(count, 'hook')} would run"
     if count == 0:
         yield "No hook would run."
     elif count == 1:
         yield f"{would_run}:"
-    elif report["byLayer"]:
-        yield f"{would_run}, those of the less trusted settings file first:"
-    elif report["sequential"]:
-        yield f"{would_run}, one after another, because of"
+    elif report["sequential"] and not report["byLayer"]:
+        yield f"{would_run}, {order}, because of"
         for at in report["sequentialBecause"]:
             yield f'  "sequential": true in {show_place(at["origin"])}: {at["location"]}'
+    elif order == AT_ONCE:
+        yield f"{would_run} {order}, because no group is sequential:"
     else:
-        yield f"{would_run} at the same time, because no group is sequential:"
+        yield f"{would_run}, {order}:"
 
 
 def _details(hook: Mapping[str, Any], report: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hookline.cli.report.order import show_order
 from hookline.cli.report.style import style
 from hookline.cli.report.text import HOOKS_DISABLED, cut, one_line, plural, show_message, show_place, text_lines, wrap
 from hookline.contract.answers import ToolSelection
@@ -31,8 +32,8 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool, project: str) -> It
         yield style.warn(HOOKS_DISABLED)
         return
     count = len(verdict.plan.hooks) if verdict.plan else 0
-    order = ", one after another" if verdict.plan and verdict.plan.sequential else ", at the same time"
-    yield f"{plural(count, 'hook')}{order if count > 1 else ''}" if count else "No hook runs."
+    order = f", {show_order(verdict.plan)}" if verdict.plan and count > 1 else ""
+    yield f"{plural(count, 'hook')}{order}" if count else "No hook runs."
     for record in log:
         if record.get("kind") == "skip":
             for hook in record.get("hooks") or [record["hook"]]:
