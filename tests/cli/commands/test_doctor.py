@@ -565,3 +565,16 @@ def test_a_url_that_is_never_asked_is_bad(
 def test_a_url_of_this_machine_is_fine(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(own_home, hooks={"BeforeTool": [{"hooks": [{"type": "http", "url": "http://127.0.0.1:8080/ask"}]}]})
     assert examine(capsys)[0] == 0
+
+
+@pytest.mark.parametrize("settings", [{"hooks": {"BeforeTool": [{"hooks": [{"type": "http"}]}]}}, {"use": ["shel"]}])
+def test_hooks_that_cannot_be_used_are_not_called_none(
+    settings: dict[str, Any], own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are configured, and have problems."""
+    write(own_home, **{"hooks": {}, **settings})
+    code, signs = examine(capsys)
+    assert code == 1
+    assert [sign for sign in signs if sign[0] == "hooks"] == [
+        ("hooks", "odd", "none of those that are configured can be used; hookline check shows why")
+    ]

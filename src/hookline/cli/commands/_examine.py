@@ -43,6 +43,7 @@ from hookline.settings.read import Layer
 from hookline.settings.trust import default_trust_path, is_below, show_uncovered
 
 _MARKER = "hookline-canary-is-alive"
+_HOOK_KEYS = ("hooks.", "extensions[", "use[")
 _CANARY_TIMEOUT_MS = 10_000
 
 
@@ -239,6 +240,10 @@ def _trust_store(setup: Setup) -> Iterator[Sign]:
 def _hooks(setup: Setup) -> Iterator[Sign]:
     if not setup.hooks and (unusable := setup.unusable()):
         yield Sign("hooks", Health.ODD, f"unknown until {unusable[0].origin} is fixed")
+    elif not setup.hooks and any(
+        problem.is_error and problem.path.startswith(_HOOK_KEYS) for problem in setup.problems
+    ):
+        yield Sign("hooks", Health.ODD, "none of those that are configured can be used; hookline check shows why")
     elif not setup.hooks:
         yield Sign("hooks", Health.ODD, "none are configured; hookline init writes one")
     for hook in setup.hooks:
