@@ -222,6 +222,12 @@ def test_a_user_name_in_a_url_is_not_sent_and_that_is_said(url: str, is_said: bo
     [
         ({"type": "http", "url": "http://127.0.0.1", "limits": {"files": 9}}, ["limits has no effect"]),
         ({"type": "http", "url": "http://127.0.0.1", "network": False}, ["network has no effect"]),
+        *(
+            ({"type": "http", "url": "http://127.0.0.1", key: value}, [f"{key} has no effect"])
+            for key, value in (("command", "x"), ("warm", False), ("subject", "dlp"), ("plugin", "a:b"))
+        ),
+        ({"type": "command", "command": "x", "subject": "dlp"}, ["subject has no effect"]),
+        ({"type": "command", "command": "x", "plugin": "a:b"}, ["plugin has no effect"]),
         ({"type": "command", "command": "x", "headers": {"A": "b"}}, ["headers has no effect"]),
         (
             {

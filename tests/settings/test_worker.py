@@ -91,7 +91,7 @@ def test_a_worker_speaks_no_other_dialect() -> None:
 
 def test_other_types_are_no_workers() -> None:
     """A server stays in any case."""
-    entry, (found,) = decode(type="http", url="http://localhost/", worker=True)
+    entry, (found,) = decode(type="http", command=None, url="http://localhost/", worker=True)
     assert (entry.worker, entry.refusal) == (None, None)
     assert found == 'worker has no effect on a hook of type "http"; remove it'
 

@@ -24,9 +24,9 @@ _USUAL_SHELL = "bash"
 _GUARDED = frozenset({HookEventName.BEFORE_TOOL, HookEventName.BEFORE_AGENT})
 # What belongs to hooks of another type. A hook that is asked elsewhere has no process here.
 _IDLE_KEYS = {
-    "command": ("url", "headers", "allowedEnvVars"),
-    "http": ("limits", "network"),
-    "remote": ("url", "headers", "allowedEnvVars", "limits", "network"),
+    "command": ("url", "headers", "allowedEnvVars", "subject", "plugin"),
+    "http": ("limits", "network", "command", "warm", "subject", "plugin"),
+    "remote": ("url", "headers", "allowedEnvVars", "limits", "network", "command", "warm", "plugin"),
 }
 _USER_INFO = lazy_pattern(r"https?://[^/?#]*@")
 _NOT_RUNNABLE = {
