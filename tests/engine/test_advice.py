@@ -2,12 +2,13 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hookline.contract.answers import read_stdout, warning_from_stderr
 from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
+from hookline.contract.hooks import HookEntry, WorkerOptions
 from hookline.contract.vocabulary import LIFECYCLE_REMEDY, ConfigSource
-from hookline.engine.advice import ONLY_WATCHES, advise
+from hookline.engine.advice import IS_WORKER, ONLY_WATCHES, advise
 from hookline.engine.event_table import EVENT_TABLE
 
 E = HookEventName
@@ -24,6 +25,25 @@ def advice(event: HookEventName, given: dict[str, Any] | str, *, is_applied: boo
     answer = read_stdout(text, EVENT_TABLE[event].reads)
     assert answer is not None
     return advise(hook(event, is_applied=is_applied), answer)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_worker"),
+    [
+        ({"ready": True}, True),
+        ({"ready": True, "concurrency": 4}, True),
+        ({"ready": False}, False),
+        ({"ready": "yes"}, False),
+        ({"ready": True, "decision": "allow"}, False),
+        ({}, False),
+    ],
+)
+def test_the_first_line_of_a_worker_is_recognized(given: dict[str, Any], is_worker: bool) -> None:
+    """Its program was started for one event, and everything passes."""
+    assert (IS_WORKER in advice(E.BEFORE_TOOL, given)) is is_worker
+    answer = read_stdout(json.dumps(given))
+    assert answer is not None
+    assert IS_WORKER not in advise(replace(hook(E.BEFORE_TOOL), worker=WorkerOptions()), answer)
 
 
 HEARD = 'a block only passes its reason on to the model on AfterTool; to end the session answer {"continue": false}'

@@ -7,18 +7,29 @@ from hookline.contract.answers import Answer, said
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import wishes
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode, HookType
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.formats.hook_format import NOTHING_LEFT, NOTHING_LEFT_REMEDY
 
 ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
 
+IS_WORKER = 'this program is a worker, and decides nothing when it is started for one event; add "worker": true'
+
 
 def advise(hook: HookEntry, answer: Answer) -> tuple[str, ...]:
     """Everything that the author of this answer should know, one sentence each."""
+    if _is_ready_line(hook, answer):
+        return (*answer.complaints, IS_WORKER)
     if not answer.is_explicit or hook.mode is not HookMode.ENFORCE:
         return answer.complaints
     return (*answer.complaints, *_on_use(hook, answer))
+
+
+def _is_ready_line(hook: HookEntry, answer: Answer) -> bool:
+    """Whether a command that was started for one event has printed what a worker prints first, and nothing else."""
+    given = answer.given or {}
+    is_cold = hook.type is HookType.COMMAND and hook.worker is None
+    return is_cold and given.get("ready") is True and given.keys() <= {"ready", "concurrency"}
 
 
 def _on_use(hook: HookEntry, answer: Answer) -> Iterator[str]:

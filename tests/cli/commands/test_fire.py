@@ -506,3 +506,13 @@ def test_a_word_that_switches_nothing_off_is_reported(
     assert fire("--settings", settings("true")) == 0
     said = "HOOKLINE_CHILD has 'colder', which is not one of popen, threads, shell, cold"
     assert capsys.readouterr().err.count(said) == 1
+
+
+def test_a_worker_that_is_started_for_one_event_is_noticed(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says that it is ready, and everything passes."""
+    path = settings("""echo '{"ready": true}'; while read -r line; do echo "$line"; done""")
+    assert main(["fire", "BeforeTool", "--settings", path, "--input", INPUT]) == 0
+    note = 'this program is a worker, and decides nothing when it is started for one event; add "worker": true'
+    assert f"    note: {note}\n" in capsys.readouterr().out

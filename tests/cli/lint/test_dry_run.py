@@ -48,6 +48,14 @@ DENY = """echo '{"decision": "deny"}'"""
         ),
         pytest.param(
             "BeforeTool",
+            """echo '{"ready": true}'; while read -r line; do echo "$line"; done""",
+            "run-answer",
+            "answered, but this program is a worker, and decides nothing when it is started for one event; add"
+            ' "worker": true (tried on read_file)',
+            id="a-worker-without-the-key",
+        ),
+        pytest.param(
+            "BeforeTool",
             f"{DENY}; exit 1",
             "run-exit-code",
             "printed a block but exited with code 1, so it was not read; exit with 0 or 2 (tried on read_file)",
