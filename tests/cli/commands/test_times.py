@@ -169,6 +169,17 @@ def test_times_of_runs_that_were_never_asked_do_not_count(
     assert "  broken (cold) fails: exited with code 3 (no key)" in shown
 
 
+def test_a_hook_that_is_refused_is_not_said_to_be_cold(
+    script: str, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing of it was started."""
+    hook = {"type": "command", "name": "guard", "command": script, "worker": "yes"}
+    fire("--settings", settings(hooks={"BeforeTool": [{"hooks": [hook]}]}), "--times", "2")
+    shown = capsys.readouterr().out
+    assert "guard (cold) fails: could not be started: its worker is a string" in shown
+    assert "never warm" not in shown
+
+
 def test_a_row_without_a_single_time_has_none(capsys: pytest.CaptureFixture[str]) -> None:
     """All of its runs were refused before the hook was asked."""
     row = {**ROW, "way": "worker", "median": None, "p90": None, "longest": None, "runs": 2, "failed": 2}

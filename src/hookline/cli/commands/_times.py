@@ -54,7 +54,7 @@ async def _fire_often(handler: HookEventHandler, first: Verdict, fields: Mapping
 
 def _why_cold(handler: HookEventHandler, hook: HookEntry, spans: _Spans, times: int) -> str | None:
     """Why all runs of a Python script were cold; None for other hooks."""
-    if hook.type is not HookType.COMMAND or _ways(spans, hook) != {RunWay.COLD}:
+    if hook.type is not HookType.COMMAND or hook.refusal or _ways(spans, hook) != {RunWay.COLD}:
         return None
     why = handler.runner.why_cold(hook)
     return why if why is None or times >= _LEAST_TIMES else _TOO_FEW
