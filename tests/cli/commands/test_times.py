@@ -217,6 +217,20 @@ def test_times_have_warm_runs_from_the_third_run_on(
 
 
 @needs_warm
+@pytest.mark.req("WARM-026")
+def test_times_show_a_python_worker_in_all_ways(
+    script: str, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cold, warm and as a worker."""
+    (tmp_path / "guard.py").write_text("from hookline.hook import main\nmain(lambda event: None)\n")
+    hook = {"type": "command", "name": "guard", "command": script, "worker": True}
+    path = settings(hooks={"BeforeTool": [{"hooks": [hook]}]})
+    assert fire("--settings", path, "--times", "3", "--json") == 0
+    rows = [(row["way"], row["runs"], row["failed"]) for row in told(capsys)["times"]]
+    assert rows == [("cold", 3, 0), ("warm", 3, 0), ("worker", 3, 0)]
+
+
+@needs_warm
 @pytest.mark.req("WARM-009")
 @pytest.mark.parametrize(
     ("more", "variables", "times", "why"),

@@ -18,6 +18,7 @@ from hookline.engine.handler import HookEventHandler
 _PATIENCE_S = 10.0
 # The event was fired once before these; a script is parked after its second run.
 _LEAST_TIMES = 2
+_RUNS_BEFORE_WARM = 2
 _TOO_FEW = "a script is warm from its third run on; give a larger number"
 
 # By label, because rows are sorted by it, and by place, because labels may repeat.
@@ -38,7 +39,23 @@ async def compare(
             told = parse_json(run.stdin.decode())
             for _ in range(times):
                 _keep(spans, await handler.runner.execute_hooks_parallel((_cold(run.hook),), told))
+            if run.hook.worker is not None:
+                await _run_warm(handler, run.hook, told, times, spans)
     return [_row(key, way, runs, reasons.get(key)) for (key, way), runs in sorted(spans.items())]
+
+
+async def _run_warm(
+    handler: HookEventHandler, hook: HookEntry, told: Mapping[str, Any], times: int, spans: _Spans
+) -> None:
+    """Runs a worker's script by an interpreter that waits for it, if it can have one."""
+    script = replace(hook, worker=None)
+    for done in range(_RUNS_BEFORE_WARM + times):
+        await asyncio.to_thread(handler.runner.warmth.wait_until_parked, _PATIENCE_S)
+        runs = await handler.runner.execute_hooks_parallel((script,), told)
+        warm = [run for run in runs if run.way is RunWay.WARM]
+        _keep(spans, warm)
+        if done >= _RUNS_BEFORE_WARM and not warm:
+            return
 
 
 async def _fire_often(handler: HookEventHandler, first: Verdict, fields: Mapping[str, Any], times: int) -> _Spans:
