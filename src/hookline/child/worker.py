@@ -32,8 +32,6 @@ _SHORTAGE_PAUSES_S = (0.01, 0.02, 0.04, 0.08, 0.16)
 _LONGEST_TIMER_S = 86400.0
 _MEMORY_LOOKED_AT_EVERY = 32
 _REMEMBERED = 256
-# A process that was started so soon after an event had all of the event's time to get ready.
-_PROMPT_S = 0.05
 # How long the thread that asks stands still for an answer: less than the start of a process takes.
 _MOMENT_S = 0.0003
 
@@ -408,7 +406,7 @@ class Worker:
             # The first of them is the one that the process was started for.
             is_starting = self._waiting[0] is event and self._process is not None and not self._is_ready
             # A pause before the start is not its fault; the next event gives it more time.
-            is_starting = is_starting and self._started_at - event.began < _PROMPT_S
+            is_starting = is_starting and self._has_had_half(event)
             self._waiting.remove(event)
             error = _not_ready(event, self._unfinished()) if is_starting else self._why_not_asked(event)
             event.end(ChildOutcome(timed_out=True, error=error))
@@ -418,6 +416,10 @@ class Worker:
         event.end(ChildOutcome(timed_out=True, error=self._why_no_answer(event)))
         self._sent = {event_id: other for event_id, other in self._sent.items() if other is not event}
         self._fail("did not answer in time")
+
+    def _has_had_half(self, event: WorkerEvent) -> bool:
+        """Whether the process was there for half of the event's time, which is over."""
+        return 2 * (time.monotonic() - self._started_at) * 1000 >= event.timeout_ms
 
     def _why_not_asked(self, event: WorkerEvent) -> str:
         """Why an event was not sent within its time."""
