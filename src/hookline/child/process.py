@@ -57,6 +57,7 @@ class Process:
     _is_killed = False
     _has_exited = False
     _watches_pipes = False
+    _may_start_cold = True
     _started_at = 0.0
     _pid = 0
     _mark = b""
@@ -119,6 +120,7 @@ class Process:
 
     def terminate(self) -> None:
         """Send SIGTERM to the process group and to what left it; SIGKILL follows after the grace period."""
+        self._may_start_cold = False
         if self._has_exited:
             self.abandon()
         elif not self._has_ended() and self._terminated_at is None:
@@ -141,7 +143,7 @@ class Process:
         if self._has_exited:
             self.abandon()
         elif not self._watches_pipes:
-            self._owner.schedule(self, self._started_at + min(_LONGEST_TIMEOUT_MS, self.job.timeout_ms) / 1000)
+            self._owner.schedule(self, self._timeout_at())
             self._watch_pipes()
         elif self._has_ended():
             return
@@ -185,6 +187,9 @@ class Process:
         signal_group(self._pid, signal.SIGCONT)
         hunt.terminate()
         REAPER.pursue(hunt, deadline=self._kill_deadline())
+
+    def _timeout_at(self) -> float:
+        return self._started_at + min(_LONGEST_TIMEOUT_MS, self.job.timeout_ms) / 1000
 
     def _kill_deadline(self) -> float:
         return (self._terminated_at or 0.0) + self._owner.limits.grace_s
@@ -231,7 +236,7 @@ class Process:
                     self._watcher.wait_in_thread(self._pid, self._on_exit)
                     return
         REAPER.running.discard(self._pid)
-        if self._claim is not None and self._terminated_at is None and not self._claim.has_taken():
+        if self._should_start_cold():
             self._start_cold()
             return
         self._has_exited = True
@@ -248,8 +253,15 @@ class Process:
             self._owner.schedule(self, time.monotonic() + self._owner.limits.pipe_grace_s)
             self._watch_pipes()
 
+    def _should_start_cold(self) -> bool:
+        """Whether the process has died before it ran anything of the hook, and there is time for another one."""
+        if self._claim is None or self._terminated_at is not None or self._claim.has_taken():
+            return False
+        self._timed_out = time.monotonic() >= self._timeout_at()
+        return self._may_start_cold and not self._timed_out
+
     def _start_cold(self) -> None:
-        """Start a process after all: the one that waited has died before it ran anything of the hook."""
+        """Start a process in place of the one that waited and has died."""
         self._release_claim()
         self._close_pipes()
         self._pid, self._error, self._watches_pipes = 0, None, False

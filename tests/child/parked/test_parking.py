@@ -22,7 +22,7 @@ import pytest
 from tests.child.parked.conftest import Garage
 from tests.patience import children, descriptors, traced, until
 
-from hookline.child.batch import ChildLimits, run_children
+from hookline.child.batch import ChildLimits, ChildOutcome, run_children
 from hookline.child.parked.parking import Parking
 from hookline.child.parked.spare import Spare
 
@@ -542,6 +542,51 @@ def test_it_does_not_take_the_event(parked: Garage) -> None:
     (outcome,) = parked.run(parked.job(f"{parked.python} hook.py", timeout_ms=300), limits=ChildLimits(grace_s=0.3))
     assert (outcome.timed_out, outcome.way, count(parked)) == (True, "warm", 2)
     wait_for(lambda: not is_alive(spare))
+
+
+def _end_unseen(spare: int) -> None:
+    """End a spare that has got its event and not taken it, while the loop is too busy to see the exit."""
+    os.kill(spare, signal.SIGKILL)
+    wait_for(lambda: not is_alive(spare))
+
+
+@pytest.mark.req("WARM-006")
+@pytest.mark.usefixtures("stays_stopped")
+def test_a_cancelled_event_is_not_started_cold(parked: Garage) -> None:
+    """Nobody waits for it any more, although its spare has died without it."""
+    _, spare = parked.parking.pids
+    os.kill(spare, signal.SIGSTOP)
+
+    async def cancelled() -> None:
+        running = asyncio.ensure_future(run_children([parked.job(f"{parked.python} hook.py")]))
+        await asyncio.sleep(0.05)
+        _end_unseen(spare)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(cancelled())
+    assert count(parked) == 2
+    parked.settle()
+    assert parked.ways(parked.job(f"{parked.python} hook.py"), 3)[-1] == "warm"
+
+
+@pytest.mark.req("WARM-006")
+@pytest.mark.usefixtures("stays_stopped")
+def test_an_event_is_not_started_cold_after_its_timeout(parked: Garage) -> None:
+    """Its spare has died without it, and that is seen only after the timeout."""
+    _, spare = parked.parking.pids
+    os.kill(spare, signal.SIGSTOP)
+
+    async def timed_out() -> ChildOutcome:
+        running = asyncio.ensure_future(run_children([parked.job(f"{parked.python} hook.py", timeout_ms=1000)]))
+        await asyncio.sleep(0.05)
+        _end_unseen(spare)
+        time.sleep(1)  # noqa: ASYNC251 - the loop is busy
+        return (await running)[0]
+
+    outcome = asyncio.run(timed_out())
+    assert (outcome.timed_out, outcome.error, outcome.way, count(parked)) == (True, None, "warm", 2)
 
 
 @pytest.mark.req("WARM-006")
