@@ -1,6 +1,7 @@
 """When a script is parked, and when it is not; `test_ghosts.py` has that it never runs without an event."""
 
 import asyncio
+import errno
 import gc
 import os
 import re
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -25,6 +27,8 @@ from tests.patience import children, descriptors, traced, until
 from hookline.child.batch import ChildLimits, ChildOutcome, run_children
 from hookline.child.parked.parking import Parking
 from hookline.child.parked.spare import Spare
+from hookline.child.parked.surroundings import facts_of
+from hookline.child.reaper import REAPER
 
 PYENV = Path.home() / ".pyenv"
 COUNTS = "open('runs', 'a').write('x')\nimport json, sys\njson.load(sys.stdin)\nprint('ran')\n"
@@ -678,6 +682,25 @@ def test_no_descriptors_for_an_event(garage: Garage) -> None:
     garage.settle()
     assert (garage.parking.pids, count(garage)) == ((), 2)
     wait_for(lambda: not garage.children())
+
+
+@pytest.mark.req("WARM-005")
+def test_no_descriptors_while_an_interpreter_starts(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has started, and can't be compared with what was before: it ends, and nothing waits for it any more."""
+    looks = []
+
+    def look(*arguments: Any) -> Any:
+        looks.append(arguments)
+        if len(looks) == 2:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return facts_of(*arguments)
+
+    monkeypatch.setattr("hookline.child.parked.parking.facts_of", look)
+    garage.script(COUNTS)
+    before = {*REAPER.running}
+    garage.run(garage.job(f"{garage.python} hook.py"))
+    assert (len(looks), garage.parking.pids) == (2, ())
+    wait_for(lambda: not garage.children() and before >= REAPER.running)
 
 
 @pytest.mark.usefixtures("stays_stopped")

@@ -201,12 +201,14 @@ class _Lot:
         trial = try_start(invocation, place.cwd, recipe)
         interpreter = Interpreter(invocation, place.cwd, recipe)
         with self._lock:
-            is_same = trial.is_current() and facts_of(recipe, invocation, place.cwd) == facts
-            if self._is_closed or place.is_forgotten or not is_same:
-                interpreter.end()
-                return
-            place.take(interpreter, invocation, trial)
-            place.spares = [interpreter.fork()]
+            try:
+                is_same = trial.is_current() and facts_of(recipe, invocation, place.cwd) == facts
+                if is_same and not self._is_closed and not place.is_forgotten:
+                    place.take(interpreter, invocation, trial)
+                    place.spares = [interpreter.fork()]
+            finally:
+                if place.interpreter is not interpreter:
+                    interpreter.end()
 
     def _refill(self, place: Place, kind: str = "", found: Sequence[bytes] = ()) -> None:
         self._free()
