@@ -20,6 +20,7 @@ _DEFAULT_LIMITS = ChildLimits()
 _NOT_STARTED = ChildOutcome(error="the hook was not started")
 _NEVER = float("inf")
 _LONGEST_TIMER_S = 86400.0
+_LONGEST_WAIT_MS = 1e6
 
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.2
@@ -163,8 +164,12 @@ class _Batch:
             if not self.slots.try_acquire(slot, self._most):
                 _settle(job)
                 await self.slots.acquire(slot, self._most)
-            claim = None if job.parking is None else await self._claim(job, slot)
-            process = Process(self, index, job, slot, claim)
+            if job.parking is None:
+                process = Process(self, index, job, slot)
+            else:
+                claimed_at = time.monotonic()
+                process = Process(self, index, job, slot, await self._claim(job, slot))
+                process.started_at = claimed_at
             self._running.add(process)
             try:
                 return process.start()
@@ -193,7 +198,9 @@ class _Batch:
         """A parked interpreter for the job, or None."""
         try:
             claim = job.parking.claim(job) if job.parking is not None else None
-            return claim if claim is not None and await claim.ready() else None
+            # Half of the timeout is left for a cold start.
+            wait_s = min(job.timeout_ms, _LONGEST_WAIT_MS) / 2000
+            return claim if claim is not None and await claim.ready(wait_s) else None
         except asyncio.CancelledError:
             self.slots.release(slot)
             raise

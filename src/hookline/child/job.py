@@ -28,8 +28,8 @@ class LateInput:
 class Claim(Protocol):
     """A process that waits for the event of one job; see child/parked/."""
 
-    async def ready(self) -> bool:
-        """Wait until it can get the event; False if it can't, and then the claim is given up."""
+    async def ready(self, most_s: float) -> bool:
+        """Wait until it can get the event, at most so long; False if it can't, and then the claim is given up."""
 
     def send(self, stdio: Stdio, mark: bytes) -> int:
         """Give it the event; return its process id, or 0 if it did not get it."""

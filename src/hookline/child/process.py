@@ -49,6 +49,8 @@ class Process:
     """A hook's process: watched, fed, read, timed and reaped until it calls `finished` of its owner."""
 
     deadline: float = _NEVER
+    started_at = 0.0
+    """Timeout and duration count from here; if it is not set before `start`, they count from there."""
     _error: str | None = None
     _is_shortage = False
     _status: int | None = None
@@ -58,7 +60,6 @@ class Process:
     _has_exited = False
     _watches_pipes = False
     _may_start_cold = True
-    _started_at = 0.0
     _pid = 0
     _mark = b""
     _pidfd = -1
@@ -81,7 +82,8 @@ class Process:
     def start(self) -> None:
         """Start the process and watch it. Raises if it can't be started; later faults become its error."""
         job, owner = self.job, self._owner
-        self._started_at = self._started_at or time.monotonic()
+        now = time.monotonic()
+        self.started_at = self.started_at or now
         try:
             child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
         except BaseException:
@@ -103,7 +105,7 @@ class Process:
             # A short answer fits into the pipe and is read after the exit: waking up for each write and each close
             # costs more than all the rest. Watch the pipes only of hooks that run longer than `quiet_s`; hooks with
             # short timeouts are watched from half of theirs.
-            owner.schedule(self, self._started_at + min(2000 * owner.quiet_s, job.timeout_ms) / 2000)
+            owner.schedule(self, now + min(2000 * owner.quiet_s, job.timeout_ms) / 2000)
             self._watcher = watcher_for(owner.loop)
             if self._stdin.fd >= 0:
                 self._stdin.send(self._watcher, owner.shared_input)
@@ -189,7 +191,7 @@ class Process:
         REAPER.pursue(hunt, deadline=self._kill_deadline())
 
     def _timeout_at(self) -> float:
-        return self._started_at + min(_LONGEST_TIMEOUT_MS, self.job.timeout_ms) / 1000
+        return self.started_at + min(_LONGEST_TIMEOUT_MS, self.job.timeout_ms) / 1000
 
     def _kill_deadline(self) -> float:
         return (self._terminated_at or 0.0) + self._owner.limits.grace_s
@@ -292,7 +294,7 @@ class Process:
                 stderr=self._stderr.content.getvalue(),
                 stdout_truncated=self._stdout.is_truncated,
                 stderr_truncated=self._stderr.is_truncated,
-                duration_ms=(time.monotonic() - self._started_at) * 1000,
+                duration_ms=(time.monotonic() - self.started_at) * 1000,
                 error=self._error,
                 is_shortage=self._is_shortage,
                 way=way,

@@ -77,7 +77,7 @@ class Garage:
 
 @pytest.fixture(autouse=True)
 def patient_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An event waits for its spare, however busy the machine is; usually it is started cold after half a second."""
+    """An event waits for its spare, however busy the machine is; otherwise it is started cold after 0.1 s."""
     monkeypatch.setattr(claim, "_SPARE_S", 30.0)
 
 

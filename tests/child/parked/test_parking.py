@@ -594,6 +594,19 @@ def test_an_event_is_not_started_cold_after_its_timeout(parked: Garage) -> None:
 
 
 @pytest.mark.req("WARM-006")
+@pytest.mark.usefixtures("stays_stopped")
+def test_waiting_for_a_spare_is_part_of_the_run(parked: Garage) -> None:
+    """It ends at half of the hook's timeout, so that there is time for a cold start, and the duration has it."""
+    interpreter, _ = parked.parking.pids
+    os.kill(interpreter, signal.SIGSTOP)
+    # The first one gets the spare that is there.
+    first, second = asyncio.run(run_children([parked.job(f"{parked.python} hook.py", timeout_ms=2000)] * 2))
+    assert (first.way, second.way) == ("warm", "cold")
+    assert 1000 <= second.duration_ms < 25_000
+    os.kill(interpreter, signal.SIGCONT)
+
+
+@pytest.mark.req("WARM-006")
 def test_its_status_is_lost(tmp_path: Path) -> None:
     """If the program ignores SIGCHLD, the kernel throws it away: that is reported, and the script has run once."""
     Garage(tmp_path).script(COUNTS)

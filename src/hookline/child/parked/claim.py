@@ -9,7 +9,7 @@ from hookline.child.parked.reports import Report, new_report
 from hookline.child.parked.spare import Spare
 
 # How long an event waits for a spare that is being made.
-_SPARE_S = 0.5
+_SPARE_S = 0.1
 
 
 class Owner(Protocol):
@@ -37,8 +37,8 @@ class Claim:
         self._cwd, self._marks, self._changes = message
         self._report: Report | None = None
 
-    async def ready(self) -> bool:
-        """Wait until the spare is ready; False if it does not come, and then this claim is given up."""
+    async def ready(self, most_s: float) -> bool:
+        """Wait until the spare is ready; False if it does not come in time, and then this claim is given up."""
         try:
             if self.spare.look():
                 return True
@@ -46,7 +46,7 @@ class Claim:
             seen: asyncio.Future[None] = loop.create_future()
             loop.add_reader(self.spare.fileno(), _set, seen)
             try:
-                await asyncio.wait_for(seen, _SPARE_S)
+                await asyncio.wait_for(seen, min(_SPARE_S, most_s))
             finally:
                 loop.remove_reader(self.spare.fileno())
             if self.spare.look():
