@@ -374,6 +374,37 @@ def test_on_a_full_disk_the_slot_is_not_lost(log: Path) -> None:
     starts.close()
 
 
+def test_starts_that_are_not_stored_take_no_slots(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is too long, or of which only a part could be written; later ones use the same slot."""
+    starts = StartFile(log)
+    assert starts.store(start(1, hooks=("x" * SLOT_BYTES,))) is None
+    real = os.pwrite
+
+    def write_a_part(descriptor: int, data: bytes, offset: int) -> int:
+        return real(descriptor, data[:40], offset)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.pwrite", write_a_part)
+        assert starts.store(start(2)) is None
+    assert not kept(log)[0].read_bytes().strip(b"\0")
+    stored = starts.store(start(3))
+    assert stored is not None
+    assert stored.slot == 0
+    starts.close()
+
+
+def test_slots_are_used_again(log: Path) -> None:
+    """A program stores any number of starts, as long as few of them are open."""
+    starts = StartFile(log)
+    slots = set()
+    for number in range(100):
+        stored = [starts.store(start(number)), starts.store(start(number))]
+        slots |= {each.slot for each in stored if each is not None}
+        starts.clear(each for each in stored if each is not None)
+    assert slots == {0, 1}
+    starts.close()
+
+
 def test_a_closed_sink_keeps_no_start(log: Path) -> None:
     """Nothing is written, and no file comes back."""
     sink = open_sink(log)

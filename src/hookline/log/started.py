@@ -79,20 +79,25 @@ class StartFile:
             data = _encode(start)
         except (TypeError, ValueError):  # such as a lone surrogate
             return None
+        if len(data) > SLOT_BYTES:
+            return None
         try:
             slot = self._free.pop() if self._free else next(self._new)
         except IndexError:  # another thread took the last one
             slot = next(self._new)
-        if len(data) > SLOT_BYTES or slot >= MOST_SLOTS:
+        if slot >= MOST_SLOTS:
             return None
         try:
             if slot >= self._room:
                 self._extend(slot)
-            is_stored = os.pwrite(self._descriptor, data, slot * SLOT_BYTES) == len(data)
+            written = os.pwrite(self._descriptor, data, slot * SLOT_BYTES)
+            if written == len(data):
+                return StoredStart(start, slot, len(data))
+            os.pwrite(self._descriptor, bytes(written), slot * SLOT_BYTES)
         except OSError:  # a full disk; the slot is as it was
-            self._free.append(slot)
-            return None
-        return StoredStart(start, slot, len(data)) if is_stored else None
+            pass
+        self._free.append(slot)
+        return None
 
     def _extend(self, slot: int) -> None:
         with self._lock:  # or one thread would cut off what another has stored
