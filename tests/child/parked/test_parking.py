@@ -171,6 +171,37 @@ def test_an_interpreter_that_is_gone_for_one_event(tmp_path: Path) -> None:
     garage.parking.close()
 
 
+@pytest.mark.parametrize("command", ["{python} hook.py", "./hook.py"])
+def test_a_script_that_is_not_there_yet(tmp_path: Path, command: str) -> None:
+    """It may be being replaced: when it is there, it is parked, after two runs as always."""
+    cold: set[str] = set()
+    garage = Garage(tmp_path)
+    garage.parking = Parking(cold=cold)
+    job = garage.job(command.format(python=garage.python))
+    assert garage.ways(job, 2) == ["cold"] * 2
+    path = garage.script(f"#!{garage.python}\n{COUNTS}")
+    if command.startswith("./"):  # nor may it be executed yet
+        assert garage.ways(job, 2) == ["cold"] * 2
+    path.chmod(0o755)
+    assert (garage.ways(job, 3), cold) == (["cold", "cold", "warm"], set())
+    garage.parking.close()
+
+
+def test_commands_that_are_no_python_scripts_are_not_looked_at_again(tmp_path: Path) -> None:
+    """Whatever has no Python shebang, and an interpreter that is a script itself."""
+    cold: set[str] = set()
+    garage = Garage(tmp_path)
+    garage.parking = Parking(cold=cold)
+    garage.script(COUNTS)
+    garage.script("#!/bin/sh\n", "hook.sh", mode=0o755)
+    garage.script(f'#!/bin/sh\nexec {sys.executable} "$@"\n', "bin/python3", mode=0o755)
+    commands = {"./hook.sh", "bin/python3 hook.py", "true"}
+    for command in commands:
+        garage.run(garage.job(command))
+    assert cold == commands
+    garage.parking.close()
+
+
 @pytest.mark.req("WARM-002", "WARM-003")
 def test_virtual_environments(garage: Garage) -> None:
     """The packages of the environment are found, and a change of pyvenv.cfg is noticed."""

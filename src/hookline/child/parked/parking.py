@@ -16,6 +16,7 @@ from hookline.child.parked.attendant import Attendant
 from hookline.child.parked.claim import Claim
 from hookline.child.parked.interpreter import Interpreter, NotParkedError
 from hookline.child.parked.place import Place
+from hookline.child.parked.recipe import may_come
 from hookline.child.parked.reports import MODULES, Report
 from hookline.child.parked.spare import Spare
 from hookline.child.parked.surroundings import facts_of, marks_in
@@ -103,7 +104,7 @@ class _Lot:
         with self._lock:
             place = self._place_of(invocation, job.cwd)
             place.runs += 1
-            if place.recipe is None and place.program is not None:  # one that is gone may come back
+            if place.recipe is None and not may_come(invocation, job.cwd):
                 self._cold.add(job.command)
             if place.facts is None or place.refusal is not None:
                 return None

@@ -64,7 +64,7 @@ class Place:
         """Whether a run of this program now would start as the parked one did."""
         program = signature(os.path.join(self.cwd, os.fsdecode(invocation.executable)))  # noqa: PTH118
         recipe = self.recipe
-        if program != self.program or (recipe is not None and not is_still_found(recipe, invocation, self.cwd)):
+        if program != self.program or recipe is None or not is_still_found(recipe, invocation, self.cwd):
             self.program, recipe = program, recipe_of(invocation, self.cwd)
         facts = None if recipe is None else facts_of(recipe, invocation, self.cwd)
         is_current = (recipe, facts) == (self.recipe, self.facts)

@@ -98,6 +98,16 @@ def _script_run(invocation: Invocation, cwd: str) -> Recipe | None:
     return Recipe(launcher, python, script, name, is_shim=False, program=started, arguments=arguments)
 
 
+def may_come(invocation: Invocation, cwd: str) -> bool:
+    """Whether a program without a recipe may have one later: one of its files is missing, or may not be executed."""
+    program = os.path.join(cwd, os.fsdecode(invocation.executable))  # noqa: PTH118
+    command = python_command(invocation.argv)
+    if command is not None:
+        return signature(program) is None or not os.path.isfile(os.path.join(cwd, command.script))  # noqa: PTH113, PTH118
+    start = _start_of(program, _LONGEST_SHEBANG)
+    return not start or shebang_launcher(start) is not None
+
+
 def is_still_found(recipe: Recipe, invocation: Invocation, cwd: str) -> bool:
     """Whether PATH, if it is asked, leads to the same interpreter as before."""
     return not recipe.name or _found(recipe.name, invocation, cwd) == recipe.python
