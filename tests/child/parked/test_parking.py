@@ -293,6 +293,15 @@ def test_variables_that_are_read_at_the_start(parked: Garage) -> None:
 
 
 @pytest.mark.req("WARM-003")
+def test_hooks_with_the_same_command_and_other_variables(parked: Garage) -> None:
+    """Each has an interpreter of its own, so that they don't end each other's."""
+    jobs = [parked.job(f"{parked.python} hook.py", {"LANG": value}) for value in ("C", "C.UTF-8")]
+    ways = [[parked.run(job)[0].way.value for job in jobs] for _ in range(4)]
+    assert ways == [["cold", "cold"], ["cold", "cold"], ["warm", "warm"], ["warm", "warm"]]
+    assert parked.ways(parked.job(f"{parked.python} hook.py"), 1) == ["warm"]
+
+
+@pytest.mark.req("WARM-003")
 def test_other_variables_are_passed_on(garage: Garage) -> None:
     """Changed, added and removed ones arrive, in Python and for its children."""
     garage.script("import os, subprocess\nprint(sorted((k, v) for k, v in os.environ.items() if k.startswith('X_')))\n"

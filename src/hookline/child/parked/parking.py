@@ -19,7 +19,7 @@ from hookline.child.parked.place import Place
 from hookline.child.parked.recipe import may_come
 from hookline.child.parked.reports import MODULES, Report
 from hookline.child.parked.spare import Spare
-from hookline.child.parked.surroundings import facts_of, marks_in
+from hookline.child.parked.surroundings import facts_of, marks_in, read_at_start
 from hookline.child.parked.trial import try_start
 from hookline.child.spawn import Invocation
 from hookline.contract.vocabulary import DEFAULT_MAX_WARM
@@ -34,6 +34,9 @@ _POLL_S = 0.002
 # Runs of a script before it is parked; whoever asks has seen the first one.
 _RUNS_BEFORE = 2
 _RUNS_AFTER_SHORTAGE = -20
+
+_Key = tuple[bytes, tuple[str, ...], str, tuple[bytes, ...] | None]
+"""The program, its arguments, its directory, and the variables that it reads when it starts."""
 
 
 class Parking:
@@ -84,7 +87,7 @@ class _Lot:
     def reset(self) -> None:
         self._lock = threading.RLock()
         self.attendant = Attendant(self, self._lock)
-        self._places: OrderedDict[tuple[bytes, tuple[str, ...], str], Place] = OrderedDict()
+        self._places: OrderedDict[_Key, Place] = OrderedDict()
         # Those whose runs are over, and whose memory is to be freed.
         self._over: deque[Spare] = deque()
         # Those that are to end, and have not answered yet.
@@ -115,10 +118,14 @@ class _Lot:
             return None
 
     def _place_of(self, invocation: Invocation, cwd: str) -> Place:
-        key = invocation.executable, invocation.argv, cwd
+        key = invocation.executable, invocation.argv, cwd, read_at_start(invocation.env)
         place = self._places.get(key)
         if place is None:
-            place = self._places[key] = Place(invocation, cwd)
+            place = Place(invocation, cwd)
+            # The first run had other variables. Where they change with each run, nothing is worth parking.
+            if any(known[:3] == key[:3] for known in self._places):
+                place.runs = 0
+            self._places[key] = place
             place.is_current(invocation)
             self._forget_oldest()
         else:

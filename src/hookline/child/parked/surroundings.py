@@ -54,8 +54,8 @@ _STATUS_BYTES = 1 << 14
 
 def facts_of(recipe: Recipe, invocation: Invocation, cwd: str) -> tuple[Any, ...] | None:
     """All of it, to be compared; None with a variable that makes Python start in another way."""
-    read_at_start = _read_at_start(invocation.env)
-    if read_at_start is None:
+    found = read_at_start(invocation.env)
+    if found is None:
         return None
     folder = os.path.dirname(recipe.python)  # noqa: PTH120 - at every event
     program = signature(recipe.python)
@@ -65,7 +65,7 @@ def facts_of(recipe: Recipe, invocation: Invocation, cwd: str) -> tuple[Any, ...
         signature(f"{folder}/../pyvenv.cfg"),
         *(signature(f"{path}._pth") for path in _executables(recipe.python, program)),
         signature("/etc/localtime"),
-        read_at_start,
+        found,
         own_state(),
         _version_files(recipe, cwd) if recipe.is_shim else None,
     )
@@ -105,7 +105,8 @@ def marks_in(env: tuple[bytes, ...]) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _read_at_start(env: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+def read_at_start(env: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+    """The variables of an encoded environment that Python reads at its start; None if one makes it start otherwise."""
     found = tuple(sorted(entry for entry in env if entry.startswith(_READ_AT_START)))
     return None if any(map(_keeps_cold, found)) else found
 
