@@ -3,14 +3,17 @@
 import json
 import os
 import random
+import re
+from binascii import crc32
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hookline.log.entry import LogQuery
-from hookline.log.index import drop_index
+from hookline.log.index import FileIndex, drop_index
 from hookline.log.reader import LogReader, Place
 
 STRETCH = 2000
@@ -273,6 +276,45 @@ def test_an_index_of_what_the_log_was_is_not_used(path: Path, change: str) -> No
         else:
             file.write_bytes(b"")
     assert count(path) == count(path, uses_index=False)
+
+
+@pytest.mark.req("WARM-041")
+@pytest.mark.parametrize("added", [b"", b'{"kind":"hook","session":"s3"}\n'], ids=["same size", "grown"])
+def test_a_record_that_was_edited_is_read(path: Path, added: bytes) -> None:
+    """Also far from the beginning and from the end of what is indexed, and in a file that has grown since."""
+    before = count(path)
+    for file in [*path.parent.glob("hooks.jsonl.?"), path]:
+        data = file.read_bytes()
+        edited = data[:600] + re.sub(rb'"session":"s\d"', b'"session":"s3"', data[600:1400]) + data[1400:]
+        assert edited != data
+        with file.open("r+b") as log:
+            log.write(edited[: edited.rindex(b"\n") + 1] + added if added else edited)
+        os.utime(file, ns=(1, 1))
+    assert count(path) == count(path, uses_index=False) > before
+
+
+@pytest.mark.req("WARM-041")
+def test_a_rotated_file_that_has_grown_is_checked_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was indexed before its last records came; after that it is not read to see that it is the same."""
+    rotated = path.with_name("hooks.jsonl.1")
+    with rotated.open("ab") as log:
+        log.write(b'{"kind":"hook","session":"s3"}\n')
+    grown = blocks_read(path, LogQuery(), monkeypatch)
+    assert blocks_read(path, LogQuery(), monkeypatch) < grown - rotated.stat().st_size / 2
+    assert count(path) == count(path, uses_index=False)
+
+
+@pytest.mark.parametrize(("mode", "is_used"), [(0o600, True), (0o640, True), (0o620, False), (0o602, False)])
+def test_an_index_that_others_can_write_is_not_used(path: Path, mode: int, is_used: bool) -> None:
+    """They could hide records by it, as this one does."""
+    for file in index_of(path).iterdir():
+        index = msgspec.msgpack.decode(file.read_bytes()[4:], type=FileIndex)
+        for summary in index.summaries:
+            summary.sessions.pop("s3", None)
+        data = msgspec.msgpack.encode(index)
+        file.write_bytes(crc32(data).to_bytes(4, "big") + data)
+        file.chmod(mode)
+    assert (count(path) == count(path, uses_index=False)) is not is_used
 
 
 def test_what_is_appended_is_found(path: Path) -> None:

@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 _SMALL_PART = 4
 # Another layout of summaries is another version, by itself. Another way to count needs a new number.
 _STORED = (Summary, SessionSummary, Group, Durations)
-_VERSION = ",".join((*(name for stored in _STORED for name in stored.__struct_fields__), "2"))
+_VERSION = ",".join((*(name for stored in _STORED for name in stored.__struct_fields__), "3"))
 _EDGE_BYTES = 512
 _NAME = re.compile(r"[0-9a-f]+")
 _SAVE_BYTES = 256 * 1024 * 1024
@@ -47,6 +47,8 @@ class FileIndex(msgspec.Struct, array_like=True):
     """The bytes at its beginning, and before `end`: with hashes, no two files have the same."""
     end: int
     """How far it is indexed."""
+    checksum: int
+    """The CRC-32 of all bytes before `end`."""
     summaries: list[Summary]
     """In the order of the file. A part without a summary has to be read."""
 
@@ -90,6 +92,8 @@ class LogIndex:
     def _is_worth_it(self, file: LogFile) -> bool:
         index = self._indexes[file.identity]
         missing = file.size - (index.end if index else 0)
+        if index is not None and file is not self._files[-1] and not _is_unchanged(index, file):
+            return True  # or all of it is read each time, to see that it has only grown
         # The newest file grows, so its end is left to those who read it.
         least = self._stretch_bytes if file is self._files[-1] else max(1, self._stretch_bytes // _SMALL_PART)
         return missing >= least
@@ -119,18 +123,20 @@ class LogIndex:
         status = os.fstat(file.descriptor)
         index = self._indexes[file.identity]
         if index is None:
-            index = self._indexes[file.identity] = FileIndex(_VERSION, 0, 0, b"", 0, [])
+            index = self._indexes[file.identity] = FileIndex(_VERSION, 0, 0, b"", 0, 0, [])
         begin = at = saved = index.end
+        checksum = index.checksum
         maker = SummaryMaker(at)
         for block in file.blocks(start=index.end):
             maker.add(decode_block(block))
             at += len(block)
+            checksum = crc32(block, checksum)
             if self._progress is not None:
                 self._progress(done + at - begin, missing)
             if at - index.end >= self._stretch_bytes or (at == file.size and file is not self._files[-1]):
                 if (summary := maker.finish(at)) is not None:
                     index.summaries.append(summary)
-                index.end = at
+                index.end, index.checksum = at, checksum
                 maker = SummaryMaker(at)
                 # From time to time, so that little is lost when somebody does not want to wait.
                 if at - saved >= _SAVE_BYTES:
@@ -180,14 +186,26 @@ def _remove(directory: Path, kept: set[str]) -> None:
 
 
 def _is_of(index: FileIndex, file: LogFile) -> bool:
-    """Whether the index is of this file, which may only have grown since."""
+    """Whether the index is of this file, which may only have grown since; after a change it is read to find out."""
     status = os.fstat(file.descriptor)
     if index.version != _VERSION or not 0 < index.end <= min(index.size, file.size) or index.size > status.st_size:
         return False
-    if index.size == status.st_size and index.changed_ns != status.st_mtime_ns:
-        return False
     places = [place for summary in index.summaries for place in (summary.start, summary.end)]
-    return [0, *places, index.end] == sorted([0, *places, index.end]) and index.edges == _edges(file, index.end)
+    if [0, *places, index.end] != sorted([0, *places, index.end]) or index.edges != _edges(file, index.end):
+        return False
+    return _is_unchanged(index, file) or index.checksum == _checksum(file, index.end)
+
+
+def _is_unchanged(index: FileIndex, file: LogFile) -> bool:
+    status = os.fstat(file.descriptor)
+    return (index.size, index.changed_ns) == (status.st_size, status.st_mtime_ns)
+
+
+def _checksum(file: LogFile, end: int) -> int:
+    checksum = 0
+    for block in file.blocks(end=end):
+        checksum = crc32(block, checksum)
+    return checksum
 
 
 def _edges(file: LogFile, end: int) -> bytes:
