@@ -12,12 +12,14 @@ from hookline.child.limit import LIMIT
 # How long work waits for the end of hooks that still run: it takes a processor.
 _PATIENCE_S = 0.1
 _POLL_S = 0.002
+# After a failure, which may come again at once.
+_PAUSE_S = 0.1
 
 _Work = Callable[[], None]
 
 
 class Employer(Protocol):
-    """Whom the thread works for."""
+    """What the thread calls between pieces of work."""
 
     def until_idle(self) -> float:
         """How many seconds later `end_idle` has something to do, unless there is work before."""
@@ -71,24 +73,33 @@ class Attendant:
         self._work.put(None)
 
     def _run(self) -> None:
-        while True:
+        is_needed = True
+        while is_needed:
             try:
-                work = self._work.get(timeout=self._employer.until_idle())
-            except queue.Empty:
-                with self._lock:
-                    if self._employer.end_idle() or self._pending:
-                        continue
-                    self._thread = None
-                    return
-            if work is None:
-                self._employer.close()
-                continue
-            _wait_for_hooks()
-            with contextlib.suppress(Exception):  # whatever it is, hooks run cold
-                work()
+                is_needed = self._step()
+            except Exception:  # noqa: BLE001 - later work must not wait for a thread that has ended
+                time.sleep(_PAUSE_S)
+
+    def _step(self) -> bool:
+        """Do the next piece of work, or end what is idle; return False when the thread is not needed any more."""
+        try:
+            work = self._work.get(timeout=self._employer.until_idle())
+        except queue.Empty:
             with self._lock:
-                self._pending -= 1
-                self._idle.notify_all()
+                if self._employer.end_idle() or self._pending:
+                    return True
+                self._thread = None
+                return False
+        if work is None:
+            self._employer.close()
+            return True
+        _wait_for_hooks()
+        with contextlib.suppress(Exception):  # whatever it is, hooks run cold
+            work()
+        with self._lock:
+            self._pending -= 1
+            self._idle.notify_all()
+        return True
 
 
 def _wait_for_hooks() -> None:
