@@ -118,7 +118,7 @@ class _Lot:
             return None
 
     def _place_of(self, invocation: Invocation, cwd: str) -> Place:
-        key = invocation.executable, invocation.argv, cwd, read_at_start(invocation.env)
+        key = _key_of(invocation, cwd)
         place = self._places.get(key)
         if place is None:
             place = Place(invocation, cwd)
@@ -272,7 +272,7 @@ class _Lot:
 
     def why_not_parked(self, invocation: Invocation, cwd: str) -> str | None:
         with self._lock:
-            place = self._places.get((invocation.executable, invocation.argv, cwd))
+            place = self._places.get(_key_of(invocation, cwd))
             if place is None or place.interpreter is not None:
                 return None
             if place.refusal is not None:
@@ -369,6 +369,11 @@ class _Lot:
         for spare in (*parked, *self._late, *self._over):
             spare.forget()
         self.reset()
+
+
+def _key_of(invocation: Invocation, cwd: str) -> _Key:
+    """What makes two runs use the same interpreter."""
+    return invocation.executable, invocation.argv, cwd, read_at_start(invocation.env)
 
 
 _LOTS: "weakref.WeakSet[_Lot]" = weakref.WeakSet()
