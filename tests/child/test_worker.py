@@ -19,7 +19,8 @@ from tests.patience import LONG_S, is_alive, with_enough_time
 
 from hookline.child import worker as worker_module
 from hookline.child.job import ChildOutcome
-from hookline.child.worker import MOST_WAITING, Worker, WorkerEvent
+from hookline.child.worker import MOST_WAITING, Worker
+from hookline.child.worker_event import WorkerEvent
 from hookline.child.worker_process import WorkerProcess
 from hookline.contract.hooks import ResourceLimits, WorkerOptions
 

@@ -14,60 +14,23 @@ from collections import deque
 from collections.abc import Callable
 from itertools import count
 
-import msgspec
-
 from hookline.child.crashes import Crashes
 from hookline.child.job import ChildJob, ChildOutcome
 from hookline.child.limit import RESERVES
 from hookline.child.spawn import SHORTAGES
+from hookline.child.worker_event import WorkerEvent
 from hookline.child.worker_lines import WrongLineError, read_answer, read_ready, request_line, shown
 from hookline.child.worker_process import WorkerProcess
 from hookline.contract.endings import show_ms
 from hookline.contract.hooks import WorkerOptions
-from hookline.contract.vocabulary import RunWay
 
 MOST_WAITING = 1000
 # Between starts that fail for lack of descriptors, processes or memory.
 _SHORTAGE_PAUSES_S = (0.01, 0.02, 0.04, 0.08, 0.16)
-_LONGEST_TIMER_S = 86400.0
 _MEMORY_LOOKED_AT_EVERY = 32
 _REMEMBERED = 256
 # How long the thread that asks stands still for an answer: less than the start of a process takes.
 _MOMENT_S = 0.0003
-
-
-class WorkerEvent(msgspec.Struct, eq=False):
-    """One event, from the moment it is asked about until there is an outcome."""
-
-    event: str
-    stdin: bytes
-    timeout_ms: float
-    reply: Callable[[ChildOutcome | None], None]
-    """Called once, with None if it was not sent, so that it can be run in another way."""
-    began: float = msgspec.field(default_factory=time.monotonic)
-    is_over: bool = False
-    is_handed_back: bool = False
-    """True if it was not sent because the program has changed; else None means that the worker is given up for now."""
-
-    @property
-    def deadline(self) -> float:
-        """On the clock of `time.monotonic`."""
-        return self.began + min(self.timeout_ms / 1000, _LONGEST_TIMER_S)
-
-    def end(self, outcome: ChildOutcome | None) -> None:
-        """Gives the outcome; a second call does nothing."""
-        if self.is_over:
-            return
-        self.is_over = True
-        if outcome is not None:
-            took_ms = (time.monotonic() - self.began) * 1000
-            outcome = msgspec.structs.replace(outcome, duration_ms=took_ms, way=RunWay.WORKER)
-        self.reply(outcome)
-
-    def hand_back(self) -> None:
-        """Ends it unsent: it was meant for another program than the one that would be started now."""
-        self.is_handed_back = True
-        self.end(None)
 
 
 class Worker:

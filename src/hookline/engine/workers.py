@@ -12,7 +12,8 @@ from typing import Any
 
 from hookline.child.batch import ChildJob, ChildLimits, ChildOutcome
 from hookline.child.own_loop import OwnLoop
-from hookline.child.worker import Worker, WorkerEvent
+from hookline.child.worker import Worker
+from hookline.child.worker_event import WorkerEvent
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import WORKER_VARIABLE, RunWay
 from hookline.engine.programs import Program, Programs
