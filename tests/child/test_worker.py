@@ -403,6 +403,36 @@ def test_the_last_words_of_a_process_are_noted(
     run_worker(command, use, WorkerOptions(restart_after=restart_after))
 
 
+@pytest.mark.req("WARM-007")
+def test_the_group_is_signalled_before_its_leader_is_reaped(
+    run_worker: RunWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After that, another process may have its number."""
+    calls: list[tuple[str, int]] = []
+    kill, wait = os.killpg, os.waitpid
+
+    def record_signal(group: int, number: int) -> None:
+        if number:
+            calls.append(("signal", group))
+        kill(group, number)
+
+    def record_reaping(pid: int, options: int) -> tuple[int, int]:
+        found = wait(pid, options)
+        if found[0]:
+            calls.append(("reap", pid))
+        return found
+
+    monkeypatch.setattr("os.killpg", record_signal)
+    monkeypatch.setattr("os.waitpid", record_reaping)
+
+    async def use(shop: Shop) -> None:
+        await shop.ask()
+
+    run_worker(f"{BEGIN}; {loop('exit 1')}", use)
+    ((last, leader),) = [call for call in calls if call[0] == "reap"]
+    assert [name for name, pid in calls if pid == leader] == ["signal", "signal", last]
+
+
 def test_a_crash_shows_its_stderr(run_worker: RunWorker) -> None:
     """The last words are what one needs to mend it."""
 

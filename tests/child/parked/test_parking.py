@@ -25,6 +25,7 @@ from tests.child.parked.conftest import Garage
 from tests.patience import children, descriptors, traced, until
 
 from hookline.child.batch import ChildLimits, ChildOutcome, run_children
+from hookline.child.parked.interpreter import Interpreter
 from hookline.child.parked.parking import Parking
 from hookline.child.parked.spare import Spare
 from hookline.child.parked.surroundings import facts_of
@@ -284,6 +285,39 @@ def test_what_a_process_inherits(parked: Garage, surroundings: Callable[[], Abst
 
 
 @pytest.mark.req("WARM-003")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="there is one processor")
+def test_a_process_inherits_its_processors(parked: Garage) -> None:
+    """With others the runs are cold: the thread that parks has those of before."""
+    job = parked.job(f"{parked.python} hook.py")
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        assert parked.ways(job, 2) == ["cold", "cold"]
+    finally:
+        os.sched_setaffinity(0, before)
+    assert parked.ways(job, 3) == ["cold", "cold", "warm"]
+
+
+@pytest.mark.req("WARM-003")
+def test_a_process_inherits_that_it_gets_no_new_privileges(tmp_path: Path) -> None:
+    """A cold run would not get any, so a warm one must not."""
+    Garage(tmp_path).script(COUNTS)
+    program = textwrap.dedent(f"""
+        import ctypes
+        from pathlib import Path
+        from tests.child.parked.conftest import Garage
+        garage = Garage(Path({str(tmp_path)!r}))
+        job = garage.job(garage.python + " hook.py")
+        ways = garage.ways(job, 2)
+        assert not ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
+        print(*ways, *garage.ways(job, 1))
+        garage.parking.close()
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("cold warm cold\n", "")
+
+
+@pytest.mark.req("WARM-003")
 def test_variables_that_are_read_at_the_start(parked: Garage) -> None:
     """Those of Python, of the loader and of locales; each set of them is parked anew."""
     for name, value in (("TZ", "Asia/Tokyo"), ("PYTHONHASHSEED", "7"), ("LC_ALL", "C"), ("LD_X", "1"), ("HOME", "/")):
@@ -374,6 +408,22 @@ def test_at_most_so_many(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("WARM-005")
+def test_a_script_that_was_not_used_for_a_minute_makes_room(tmp_path: Path) -> None:
+    """Before that it keeps its interpreter."""
+    garage = Garage(tmp_path, most=1)
+    old, new = (garage.job(f"{garage.python} {garage.script('', name)}") for name in ("old.py", "new.py"))
+    assert garage.ways(old, 2) == ["cold", "warm"]
+    (place,) = garage.parking._lot._places.values()
+    place.last_used = time.monotonic() - 50
+    assert garage.ways(new, 2) == ["cold", "cold"]
+    kept, _ = garage.parking.pids
+    place.last_used -= 11
+    assert garage.ways(new, 2) == ["cold", "warm"]
+    assert kept not in garage.parking.pids
+    garage.parking.close()
+
+
+@pytest.mark.req("WARM-005")
 def test_an_idle_interpreter_ends(tmp_path: Path) -> None:
     """After five minutes, or here sooner."""
     garage = Garage(tmp_path)
@@ -435,6 +485,60 @@ def test_closed_while_spares_are_to_end(garage: Garage) -> None:
         asyncio.run(run_children(jobs))
     garage.parking.close()
     wait_for(lambda: not garage.children())
+
+
+def _when_started(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Do something once an interpreter has started, before it is taken for one that is parked."""
+
+    def start(*arguments: Any) -> Interpreter:
+        interpreter = Interpreter(*arguments)
+        act()
+        return interpreter
+
+    monkeypatch.setattr("hookline.child.parked.parking.Interpreter", start)
+
+
+@pytest.mark.req("WARM-005")
+def test_closed_while_an_interpreter_starts(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends, too."""
+    garage.script(COUNTS)
+    _when_started(monkeypatch, garage.parking.close)
+    garage.run(garage.job(f"{garage.python} hook.py"))
+    wait_for(lambda: not garage.children())
+    assert count(garage) == 1
+
+
+@pytest.mark.req("WARM-005")
+def test_forgotten_while_an_interpreter_starts(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where so many other commands ran meanwhile that nobody would find it any more, it ends."""
+    lot = garage.parking._lot
+
+    def forget() -> None:
+        monkeypatch.setattr("hookline.child.parked.parking._MOST_PLACES", -lot._most)
+        with lot._lock:
+            lot._forget_oldest()
+
+    garage.script(COUNTS)
+    _when_started(monkeypatch, forget)
+    garage.run(garage.job(f"{garage.python} hook.py"))
+    wait_for(lambda: not garage.children())
+
+
+@pytest.mark.req("WARM-003")
+def test_what_a_process_inherits_changes_while_an_interpreter_starts(
+    garage: Garage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows whether it has the old or the new umask, so it is not used."""
+    garage.script(COUNTS)
+    job = garage.job(f"{garage.python} hook.py")
+    with monkeypatch.context() as patch, _umask():
+        os.umask(0o022)
+        _when_started(patch, lambda: os.umask(0o077))
+        garage.run(job)
+        assert garage.parking.pids == ()
+        wait_for(lambda: not garage.children())
+        patch.undo()
+        assert garage.ways(job, 3) == ["cold", "cold", "warm"]
 
 
 @pytest.mark.req("WARM-005")
@@ -644,6 +748,30 @@ def test_waiting_for_a_spare_is_part_of_the_run(parked: Garage) -> None:
     assert (first.way, second.way) == ("warm", "cold")
     assert 1000 <= second.duration_ms < 25_000
     os.kill(interpreter, signal.SIGCONT)
+
+
+@pytest.mark.req("WARM-005", "WARM-006")
+@pytest.mark.usefixtures("stays_stopped")
+def test_cancelled_while_it_waits_for_a_spare(parked: Garage) -> None:
+    """The spare that comes later is not left behind."""
+    interpreter, _ = parked.parking.pids
+    os.kill(interpreter, signal.SIGSTOP)
+    job = parked.job(f"{parked.python} hook.py")
+
+    async def cancelled() -> None:
+        (first,) = await run_children([job])
+        assert first.way == "warm"
+        running = asyncio.ensure_future(run_children([job]))
+        await asyncio.sleep(0.05)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(cancelled())
+    os.kill(interpreter, signal.SIGCONT)
+    parked.settle()
+    assert (count(parked), parked.ways(job, 1)) == (3, ["warm"])
+    wait_for(lambda: len(parked.children()) == len(parked.parking.pids))
 
 
 @pytest.mark.req("WARM-006")

@@ -1,6 +1,7 @@
 """What an interpreter takes over when it starts: each of it makes a difference."""
 
 import os
+import re
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,22 @@ def test_variables_that_are_read_at_the_start(name: str) -> None:
     ]
     assert None not in found
     assert len({*found}) == 3
+
+
+@pytest.mark.req("WARM-003")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Umask", "Uid", "Gid", "Groups", "NoNewPrivs", "Seccomp", "Cpus_allowed"),
+        *("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"),
+    ],
+)
+def test_what_a_child_inherits_is_compared(name: str) -> None:
+    """Most of it can't be changed by a test, or not without privileges."""
+    line = re.search(rf"^{name}:.*", Path("/proc/self/status").read_text(), re.MULTILINE)
+    if line is None:
+        pytest.skip("this kernel has none")
+    assert line[0].encode() in own_state()
 
 
 @pytest.mark.parametrize("name", ["PATH", "USER", "TMPDIR", "XDG_CONFIG_HOME", "HOMEPAGE"])
