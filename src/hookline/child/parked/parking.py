@@ -31,7 +31,7 @@ _MOST_PLACES = 64
 # A script that was used so recently keeps its interpreter, although another one could use the place.
 _KEPT_S = 60.0
 _POLL_S = 0.002
-# Runs of a script before it is parked; whoever asks has seen the first one.
+# Runs of a script before it is parked; the caller has already counted the first run.
 _RUNS_BEFORE = 2
 _RUNS_AFTER_SHORTAGE = -20
 
@@ -88,9 +88,9 @@ class _Lot:
         self._lock = threading.RLock()
         self.attendant = Attendant(self, self._lock)
         self._places: OrderedDict[_Key, Place] = OrderedDict()
-        # Those whose runs are over, and whose memory is to be freed.
+        # Spares whose runs have ended; their keepers are still to be killed.
         self._over: deque[Spare] = deque()
-        # Those that are to end, and have not answered yet.
+        # Spares told to exit that have not answered.
         self._late: list[Spare] = []
 
     # -- at an event, on the thread of its loop
@@ -229,7 +229,7 @@ class _Lot:
             if found:
                 self._use_report(place, interpreter, kind, found)
             with self._lock:
-                while place.interpreter is interpreter and len(place.spares) < place.wanted:
+                if place.interpreter is interpreter and not place.spares:
                     place.spares.append(interpreter.fork())
         except (NotParkedError, OSError):
             with self._lock:

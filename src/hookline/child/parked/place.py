@@ -42,7 +42,6 @@ class Place:
         self.is_forgotten = False
         self.interpreter: Interpreter | None = None
         self.spares: list[Spare] = []
-        self.wanted = 1
         self.folder = ""
         self.fixed: dict[str, Signature] = {}
         self.searched: dict[str, Signature] = {}

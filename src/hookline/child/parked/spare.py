@@ -1,4 +1,18 @@
-"""A copy of a parked interpreter that waits for one event, seen from here; interpreter.py has the messages."""
+"""A copy of a parked interpreter that waits for one event, seen from here; interpreter.py has the messages.
+
+Its states, in order:
+
+- forked: the loop's thread (at an event) or the attendant's has asked the interpreter for it.
+- ready: it has sent its process id, which `look` reads.
+- announced: the loop's thread has sent `soon`, maybe before it was ready; the spare starts its keeper, and answers.
+- sent: the loop's thread has sent the event. If the spare dies now, a cold start follows.
+- taken: it has answered that the script runs now. From here on the event is never run again.
+- exited: the loop's thread has seen its exit, has read its last messages, and has closed the socket.
+- freed: the attendant's thread has killed its keeper.
+
+A spare that gets no event is discarded in place of `sent`: by the loop's thread if it owes no answer, otherwise by the
+attendant's, which asks again until the answer is there.
+"""
 
 import contextlib
 import os
