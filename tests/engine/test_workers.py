@@ -325,6 +325,9 @@ def test_a_changed_environment_starts_it_anew(project_dir: Path) -> None:
 def test_an_untrusted_script_ends_its_worker(tmp_path: Path, project_dir: Path) -> None:
     """The hash is asked before each event: a change ends the process, and nothing of it runs again."""
     shop = Workshop(project_dir)
+    script = project_dir / "guard.py"
+    slow_end = "import atexit, time\natexit.register(lambda: (time.sleep(0.5), open('cleaned', 'w')))\n"
+    script.write_text(slow_end + script.read_text())
     store = tmp_path / "trust.json"
     with shop.open_untrusted(store) as hooks:
         session = hooks.session().sync
@@ -335,6 +338,8 @@ def test_an_untrusted_script_ends_its_worker(tmp_path: Path, project_dir: Path) 
         assert not session.before_tool("x", {}).blocked
         (pid,) = shop.started
         until(lambda: not is_alive(pid))
+    # It had no time for an end of its own.
+    assert not (project_dir / "cleaned").exists()
 
 
 @pytest.mark.req("WARM-024")
