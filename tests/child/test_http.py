@@ -1,8 +1,10 @@
 """Hooks that are asked over HTTP, on real sockets."""
 
 import asyncio
+import socket
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -243,7 +245,7 @@ def test_another_machine_is_not_asked() -> None:
 
 
 NO_NAME_SERVER = """
-import asyncio, socket, time
+import asyncio, socket, threading, time
 from hookline.child.http import post
 from hookline.contract.hooks import HttpTarget
 real = socket.getaddrinfo
@@ -255,7 +257,7 @@ async def main():
     target, options = HttpTarget(url="http://guard.example/x"), {"allowed": ["guard.example"], "timeout_ms": 300}
     asked = [post(target, b"", env={}, most_bytes=10, **options) for _ in range(20)]
     outcomes = await asyncio.gather(*asked)
-    print(sum(outcome.timed_out for outcome in outcomes), {str(outcome.error) for outcome in outcomes if outcome.error})
+    print(sum(outcome.timed_out for outcome in outcomes), threading.active_count())
 asyncio.run(main())
 """
 
@@ -266,6 +268,31 @@ def test_a_name_server_that_does_not_answer_keeps_no_program_from_ending() -> No
     done = subprocess.run(
         [sys.executable, "-c", NO_NAME_SERVER], capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout.startswith(
-        "16 {'could not be asked: no connection to guard.example:80 (16 names are being looked"
-    )
+    assert done.stdout == "20 17\n"
+
+
+@pytest.mark.req("WARM-032")
+def test_many_names_are_looked_up_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those beyond the limit wait for the others."""
+    real = socket.getaddrinfo
+
+    def look_up(host: str, *arguments: Any, **options: Any) -> Any:
+        if host == "guard.example":
+            if "flags" in options:
+                raise socket.gaierror
+            time.sleep(0.02)
+            host = "127.0.0.1"
+        return real(host, *arguments, **options)
+
+    async def both() -> list[ChildOutcome]:
+        server = Server(OK + b"Content-Length: 2\r\n\r\n{}")
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        url = f"http://guard.example:{listening.sockets[0].getsockname()[1]}/x"
+        options: dict[str, Any] = {"env": {}, "timeout_ms": 15_000, "most_bytes": 10, "allowed": ["guard.example"]}
+        try:
+            return await asyncio.gather(*[post(HttpTarget(url=url), b"", **options) for _ in range(30)])
+        finally:
+            listening.close()
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    assert [outcome.stdout for outcome in asyncio.run(both())] == [b"{}"] * 30

@@ -283,6 +283,28 @@ def test_a_file_that_a_worker_writes_is_not_its_program(project_dir: Path, named
     assert log.read_text() == "x" * 4
 
 
+@pytest.mark.req("WARM-024")
+@pytest.mark.parametrize(
+    "command", [f"{sys.executable} guard.py rules.json", "./with-env.sh guard.py", "flock x.lock ./guard.py"]
+)
+def test_other_files_that_the_command_names_are_its_program(project_dir: Path, command: str) -> None:
+    """Rules that it reads, or a script that another program starts."""
+    shop = Workshop(project_dir, command=command)
+    script = project_dir / "guard.py"
+    script.write_text(f"#!{sys.executable}\n{script.read_text()}")
+    (project_dir / "with-env.sh").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    for file in (script, project_dir / "with-env.sh"):
+        file.chmod(0o755)
+    (project_dir / "x.lock").touch()
+    (project_dir / "rules.json").write_text("[]")
+    with shop.open() as hooks:
+        session = hooks.session().sync
+        assert str(session.before_tool("x", {}).reason).startswith("one")
+        (project_dir / "rules.json").write_text("[1]")
+        script.write_text(script.read_text().replace("one", "two"))
+        assert str(session.before_tool("x", {}).reason).startswith("two")
+
+
 @pytest.mark.attack("13.4-6", "a user's hook with the command of the system's worker, and a timeout that it can't meet")
 def test_hooks_of_two_layers_share_no_worker(tmp_path: Path, project_dir: Path) -> None:
     """The user's timeouts end a process, and after three of them no other is started; the system's guard goes on."""

@@ -19,6 +19,7 @@ _IDLE_S = 30.0
 _LONGEST_S = 300.0
 
 _MOST_LOOKUPS = 16
+_LOOKUP_POLL_S = 0.005
 _LOOKUPS = threading.BoundedSemaphore(_MOST_LOOKUPS)
 
 # As `socket.getaddrinfo` returns it.
@@ -79,8 +80,8 @@ async def _looked_up(loop: asyncio.AbstractEventLoop, host: str, port: int) -> l
     So this is not left to the threads of the loop, which `asyncio.run` waits for.
     """
     answer: asyncio.Future[list[_Address]] = loop.create_future()
-    if not _LOOKUPS.acquire(blocking=False):
-        raise OSError(f"{_MOST_LOOKUPS} names are being looked up already, and no name server answers")
+    while not _LOOKUPS.acquire(blocking=False):  # noqa: ASYNC110 - places are freed by threads, for any loop
+        await asyncio.sleep(_LOOKUP_POLL_S)  # within the hook's timeout
 
     def look_up() -> None:
         found: list[_Address] | Exception

@@ -314,6 +314,7 @@ class Worker:
     def _start(self) -> None:
         self._restart = None
         if self._is_closed or not self._waiting:
+            self._shortages = 0
             return
         # Somebody may have to agree to a changed program before any of it runs.
         if self._is_outdated():

@@ -1,19 +1,19 @@
 """What a worker is started from: its directory and its files, as values that differ after a change."""
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from msgspec.structs import replace
-
-from hookline.child.command import direct_invocation
 from hookline.contract.hooks import HookEntry
 from hookline.settings.fingerprint import Fingerprinter, Signature
-from hookline.shell.python import python_command
 
 _MOST_KNOWN = 8
-_MOST_HOOKS = 256
+# Files that programs write to. A worker that writes to one which its command names must not be replaced for that.
+_WRITTEN = (".log", ".jsonl", ".db", ".sqlite", ".sqlite3", "-wal", "-shm", "-journal", ".pid", ".lock")
+
+
+# A name, and whatever else is known of the file.
+_File = TypeVar("_File", bound=tuple[Any, ...])
 
 
 class _Place(NamedTuple):
@@ -43,38 +43,20 @@ class Programs:
 
     def __init__(self) -> None:
         self._places: dict[str, _Place] = {}
-        self._shortened: dict[tuple[int, str], tuple[HookEntry, Mapping[str, str], HookEntry]] = {}
         # By the PATH of the hook, where names in a command are looked for.
         self._fingerprinters: dict[str | None, Fingerprinter] = {}
 
     def signatures(self, hook: HookEntry, cwd: str, env: Mapping[str, str]) -> object | None:
         """What differs if the directory or a file has changed, without reading any; None if that can't be told yet."""
         place = self._place(cwd)
-        signatures = self._fingerprinter(env).signatures(self._started(hook, cwd, env), place.path)
-        return None if signatures is None else (place, signatures)
+        signatures = self._fingerprinter(env).signatures(hook, place.path)
+        return None if signatures is None else (place, _program_files(hook, signatures))
 
     def program(self, hook: HookEntry, cwd: str, env: Mapping[str, str]) -> Program:
         """What differs if another program would be started now, with every file of it read."""
         place = self._place(cwd)
-        files = self._fingerprinter(env).program(self._started(hook, cwd, env), place.path)
+        files = _program_files(hook, self._fingerprinter(env).program(hook, place.path))
         return Program(place, files, _policy_fault(hook))
-
-    def _started(self, hook: HookEntry, cwd: str, env: Mapping[str, str]) -> HookEntry:
-        """The hook with its program and script alone: further words may name a log that it writes to.
-
-        Where trust is asked for, everything that the command names counts, as it does there.
-        """
-        if hook.is_asked_about:
-            return hook
-        key = (id(hook), cwd)
-        known = self._shortened.get(key)
-        if known is None or known[0] is not hook or known[1] is not env:
-            if len(self._shortened) >= _MOST_HOOKS:
-                self._shortened.clear()
-            words = _program_words(hook, cwd, env)
-            short = hook if words is None else replace(hook, command=shlex.join(words), env={})
-            known = self._shortened[key] = hook, env, short
-        return known[2]
 
     def _fingerprinter(self, env: Mapping[str, str]) -> Fingerprinter:
         search_path = env.get("PATH")
@@ -105,23 +87,9 @@ def _identity(directory: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _program_words(hook: HookEntry, cwd: str, env: Mapping[str, str]) -> Sequence[str] | None:
-    """The words that name the program and its script; None where only a shell, or the program itself, can tell."""
-    try:
-        invocation = direct_invocation(hook.command or "", cwd, env)
-        if invocation is None:
-            return None
-        with open(os.path.join(os.fsencode(cwd), invocation.executable), "rb") as file:  # noqa: PTH118, PTH123 - as the kernel would
-            is_script = file.read(2) == b"#!"
-    except (OSError, ValueError):
-        return None
-    argv = invocation.argv
-    if is_script:
-        return argv[:1]
-    command = python_command(argv)
-    length = 2 if command is None else len(command.launcher) + 1
-    has_script = len(argv) >= length and os.path.isfile(os.path.join(cwd, argv[length - 1]))  # noqa: PTH113, PTH118
-    return argv[:length] if has_script else None
+def _program_files(hook: HookEntry, files: Sequence[_File]) -> list[_File]:
+    """Those of the files that a hook names which are its program; where trust is asked for, all of them are."""
+    return [file for file in files if hook.is_asked_about or not file[0].endswith(_WRITTEN)]
 
 
 def _policy_fault(hook: HookEntry) -> str | None:

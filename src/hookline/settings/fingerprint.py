@@ -112,7 +112,7 @@ class Fingerprinter:
             for name, resolved, digest in self._contents(found, project)
         ]
 
-    def signatures(self, hook: HookEntry, project: str) -> object | None:
+    def signatures(self, hook: HookEntry, project: str) -> Sequence[tuple[str, Signature]] | None:
         """What differs if a file of the hook has changed, without reading any; trust needs more than that.
 
         None if one of them has changed so recently that its next change may not differ.
@@ -197,7 +197,7 @@ class _Prepared:
         self._project = project
         self.definition = _definition(hook)
         self.latest: tuple[object, Fingerprint] | None = None
-        self.seen: tuple[Mapping[str, Signature | None], object] | None = None
+        self.seen: tuple[Mapping[str, Signature | None], Sequence[tuple[str, Signature]]] | None = None
         """What was asked for all of its files, with the answers, and the signatures that came of it."""
 
     @cached_property
