@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -34,6 +35,26 @@ COMMANDS: dict[str, Sequence[str]] = {
     "doctor": ("doctor",),
     "agent": ("agent", "--yes", "--model", "replay:turns.jsonl", "--prompt", "hi"),
 }
+# Commands that look at a project besides these, and end by themselves.
+LOOKING: dict[str, Sequence[str]] = {
+    **COMMANDS,
+    "test": ("test", "all.hooks.toml"),
+    "test --mutate": ("test", "--mutate", "all.hooks.toml"),
+    "replay": ("replay", "all.hooks.toml"),
+    "check --run": ("check", "--run"),
+    "completion": ("completion", "bash"),
+    "completion --words": ("completion", "--words"),
+    "log": ("log",),
+    "stats": ("stats",),
+}
+CASES = """
+[[case]]
+name = "runs"
+event = "BeforeTool"
+tool = "run_shell_command"
+arguments.command = "/bin/echo ran >> ran; ./evil.sh; $(printf %b '\\\\056/evil.sh')"
+expect = { outcome = "blocked" }
+"""
 HOSTILE_MATCHERS = {
     "alternatives": "a|" * 50_000 + "b",
     "alternatives-in-4-KiB": "a|" * 2000 + "b",
@@ -120,9 +141,36 @@ def test_a_strangers_matcher_is_not_even_compiled(command: str, project: Path, o
 
 
 @pytest.mark.attack("13.1", "env of an untrusted hook that a shell would act on (BASH_ENV, PATH, …)")
-@pytest.mark.parametrize("asked", COMMANDS)
+@pytest.mark.attack("30.C1", "a project that tries to run code, in every command that looks at it")
+@pytest.mark.parametrize("asked", LOOKING)
 def test_looking_at_a_project_runs_nothing_of_it(asked: str, project: Path, own_home: Path) -> None:
     """No command runs a file of a project, or a function from a hook's env, before the hook is trusted."""
+    mark = _plant(project, own_home)
+    ended = hookline(project, LOOKING[asked])
+    if asked in COMMANDS:
+        assert_well(asked, ended)
+    assert "Traceback" not in ended.stderr
+    assert not mark.exists()
+
+
+@pytest.mark.attack("30.C1", "a project that tries to run code, while the page is open")
+def test_the_page_about_a_project_runs_nothing_of_it(project: Path, own_home: Path) -> None:
+    mark = _plant(project, own_home)
+    command = [sys.executable, "-m", "hookline", "ui", "--no-open", "--yes"]
+    with subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as page:
+        try:
+            assert page.stdout is not None
+            said = next(line for line in page.stdout if "http://127.0.0.1" in line)
+            address = next(word for word in said.split() if word.startswith("http://"))
+            with urlopen(address, timeout=60) as answer:  # noqa: S310 - it begins with http
+                assert answer.status == 200
+        finally:
+            page.terminate()
+    assert not mark.exists()
+
+
+def _plant(project: Path, own_home: Path) -> Path:
+    """Writes hooks, scripts and a case file, each of which would leave a mark; returns the mark."""
     mark = project / "ran"
     for name in ("evil.sh", "bash", "sh", "command", "env"):
         (project / name).write_text(f"#!/bin/sh\n/bin/echo ran >>'{mark}'\n")
@@ -140,8 +188,8 @@ def test_looking_at_a_project_runs_nothing_of_it(asked: str, project: Path, own_
     commands = ("true", "no-such-program", "echo a; if true; then echo b; fi", "./missing.sh", "command evil")
     hooks = [command_of(command, env=env) for command in commands]
     write_settings(project, own_home, {"hooks": {"BeforeTool": [{"hooks": hooks}]}})
-    assert_well(asked, hookline(project, COMMANDS[asked]))
-    assert not mark.exists()
+    (project / "all.hooks.toml").write_text(CASES)
+    return mark
 
 
 def _hooks(count: int) -> Any:

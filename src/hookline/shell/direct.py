@@ -12,7 +12,7 @@ from hookline.shell.pieces import Expansion, Word
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./^-]*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
-_BUILTINS_AND_KEYWORDS = frozenset(
+BUILTINS_AND_KEYWORDS = frozenset(
     """
     . : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo
     enable eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf
@@ -75,4 +75,4 @@ def _expanded(word: Word, env: Mapping[str, str]) -> str | None:
 
 def _is_for_bash(word: str) -> bool:
     """Whether the first word may mean something to bash itself."""
-    return not word or word in _BUILTINS_AND_KEYWORDS or word.startswith("%") or bool(_ASSIGNMENT.match(word))
+    return not word or word in BUILTINS_AND_KEYWORDS or word.startswith("%") or bool(_ASSIGNMENT.match(word))

@@ -1,6 +1,9 @@
 """Attacks on one's own guards."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,6 @@ import pytest
 from hookline.cli.main import main
 from hookline.testing.mutants import commands, paths
 from hookline.testing.mutants.mutant import Kind
-from hookline.testing.mutants.sandbox import Sandbox, is_safe
 
 GREP_GUARD = """#!/bin/sh
 grep -q '"command":"rm ' && { echo "rm is off limits" >&2; exit 2; }
@@ -23,37 +25,129 @@ arguments.command = "rm -rf /"
 expect = { outcome = "blocked" }
 """
 
+# What Python itself reports when it starts a program.
+STARTING = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "os.fork", "os.forkpty")
 
-def test_other_forms_really_do_the_same() -> None:
-    """Run on stand-ins, each form calls the same programs with the same arguments."""
-    command = "git push -f origin main"
-    forms = [each for each in commands.mutants_of(command) if each.kind is Kind.SAME and each.runnable]
-    with Sandbox() as sandbox:
-        different = [each.way for each in forms if sandbox.is_same(command, each.text) is not True]
-    assert len(forms) > 30
+NOTING = """#!/bin/sh
+{ printf '%s' "${0##*/}"; for word in "$@"; do printf ' <%s>' "$word"; done; printf '\\n'; } >> "$NOTES"
+"""
+
+
+class Recorder:
+    """Runs commands with a program that notes how it was called, and does nothing else."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        for name, text in {"tidy": NOTING, "sudo": '#!/bin/sh\nexec "$@"\n'}.items():
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+
+    def notes(self, command: str) -> str:
+        """How the program was called."""
+        notes = self._folder / "notes"
+        notes.write_text("")
+        env = {"PATH": f"{self._folder}:{os.environ['PATH']}", "NOTES": str(notes)}
+        subprocess.run(["bash", "-c", command], cwd=self._folder, env=env, check=False, stdin=subprocess.DEVNULL)
+        return notes.read_text()
+
+
+@pytest.mark.req("DELTA-MUTANT-001")
+def test_other_forms_really_do_the_same(tmp_path: Path) -> None:
+    """A real shell calls the same program with the same arguments, whatever the form."""
+    recorder = Recorder(tmp_path)
+    command = "tidy push -rf origin main"
+    wanted = recorder.notes(command)
+    forms = [each for each in commands.mutants_of(command) if each.kind is Kind.SAME]
+    # There the program is not in PATH, or not in that directory.
+    elsewhere = ("behind env -i", "the program by its path")
+    different = [each.way for each in forms if each.way not in elsewhere and recorder.notes(each.text) != wanted]
+    assert wanted == "tidy <push> <-rf> <origin> <main>\n"
+    assert len(forms) > 35
     assert different == []
 
 
-def test_a_form_that_does_something_else_is_seen() -> None:
-    with Sandbox() as sandbox:
-        assert sandbox.is_same("rm -rf build", "rm -rf other") is False
-        assert sandbox.is_same("rm -rf build", "echo rm -rf build") is False
-
-
+@pytest.mark.req("DELTA-MUTANT-001")
 @pytest.mark.parametrize(
     "command",
     [
-        "/bin/rm -rf x",
-        "echo x > /etc/motd",
-        "kill -9 -1",
-        "$CMD",
-        "exec rm x",
-        "echo $(/bin/rm x)",
-        "bash -c '/bin/rm x'",
+        "tidy a # b",
+        "tidy a; tidy 'b c'",
+        "tidy <<X\nEND\nX",
+        "tidy a \\\n b",
+        "for i in a b; do tidy $i; done",
+        "x=1; tidy $x",
+        "tidy a,b -c,d",
+        "tidy -n -e a",
+        "tidy -am message",
+        "tidy 'END' \"$(echo f)\"",
+        "tidy a &\nwait",
+        "tidy 'it''s' | cat",
     ],
 )
-def test_what_could_get_past_the_stand_ins_is_not_run(command: str) -> None:
-    assert not is_safe(command)
+def test_forms_of_unusual_commands_do_the_same(tmp_path: Path, command: str) -> None:
+    recorder = Recorder(tmp_path)
+    wanted = recorder.notes(command)
+    forms = [each for each in commands.mutants_of(command) if each.kind is Kind.SAME]
+    elsewhere = ("behind env -i", "the program by its path")
+    different = [each.text for each in forms if each.way not in elsewhere and recorder.notes(each.text) != wanted]
+    assert wanted
+    assert different == []
+
+
+@pytest.mark.parametrize("command", ["export A=1", "cd build", "if true", "time tidy"])
+def test_what_the_shell_does_itself_gets_no_other_program(command: str) -> None:
+    assert not [each.way for each in commands.mutants_of(command) if each.way.startswith(("behind", "a quoted prog"))]
+
+
+def test_flags_change_places_only_where_they_have_no_value() -> None:
+    ways = {each.way for each in commands.mutants_of("git commit -am message")}
+    assert "flags in another order" not in ways
+
+
+@pytest.mark.req("DELTA-MUTANT-001")
+@pytest.mark.attack("30.C1", "a clone's case file with a command, for test --mutate to run")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "printf %b '\\0057usr\\0057bin\\0057touch made' | xargs env",
+        "touch made",
+        "/usr/bin/touch made",
+        "echo x > made",
+        "$(printf touch) made",
+        "python3 -c \"open('made', 'w')\"",
+        ": $(touch made)",
+        "exec 3> made",
+    ],
+)
+def test_no_input_is_executed(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """Neither the input of a case nor one of its forms runs, in a project whose hooks are not trusted."""
+    monkeypatch.chdir(project)
+    started: list[object] = []
+    sys.addaudithook(lambda name, given: started.append(given) if name in STARTING and watching else None)
+    watching = True
+    case = CASE.replace('"rm -rf /"', json.dumps(command))
+    try:
+        mutate(tmp_path, {"enableHooks": True, "use": ["hookline:shell"]}, case=case)
+    finally:
+        watching = False
+    assert started == []
+    assert not [*tmp_path.rglob("made"), *project.rglob("made")]
+
+
+@pytest.mark.attack("30.C1", "commands that agents tried, from the log, for test --mutate to run")
+def test_no_input_of_the_log_is_executed(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    log = tmp_path / "log.jsonl"
+    settings = {"enableHooks": True, "use": ["hookline:shell"], "telemetry": {"hookLog": str(log)}}
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    common = ["--settings", str(tmp_path / "settings.json"), "--project", str(project)]
+    given = {"tool_name": "run_shell_command", "tool_input": {"command": "touch made; rm -rf /"}}
+    main(["fire", "BeforeTool", "--input", json.dumps(given), *common])
+    main(["test", "--mutate", "--from-log", *common])
+    capsys.readouterr()
+    assert not [*project.rglob("made")]
 
 
 def test_paths_have_other_forms() -> None:
@@ -64,9 +158,9 @@ def test_paths_have_other_forms() -> None:
     assert {each.text for each in alike} - {each.text for each in made} == {".ENV"}
 
 
-def mutate(folder: Path, settings: object, *more: str) -> int:
+def mutate(folder: Path, settings: object, *more: str, case: str = CASE) -> int:
     (folder / "settings.json").write_text(json.dumps(settings))
-    (folder / "guard.hooks.toml").write_text(CASE)
+    (folder / "guard.hooks.toml").write_text(case)
     words = ["test", str(folder / "guard.hooks.toml"), "--settings", str(folder / "settings.json")]
     return main([*words, "--project", str(folder), "--mutate", "--json", *more])
 
@@ -79,8 +173,7 @@ def test_a_guard_that_compares_text_has_many_holes(tmp_path: Path, capsys: pytes
     kept = tmp_path / "kept.hooks.toml"
     assert mutate(tmp_path, {"enableHooks": True, "hooks": {"BeforeTool": [group]}}, "--write", str(kept)) == 1
     found = json.loads(capsys.readouterr().out)
-    run = [each["way"] for each in found["passed"] if each["checked"] == "run"]
-    assert len(run) >= 5
+    assert len(found["passed"]) >= 20
     assert "bash -c" in kept.read_text()
 
 

@@ -10,7 +10,7 @@ from hookline.cli.commands._case_run import run_with_progress
 from hookline.cli.commands._recorded import Finder
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
-from hookline.cli.report.text import cut, one_line, plural, show_place
+from hookline.cli.report.text import cut, one_line, plain, plural, show_place
 from hookline.config import Config
 from hookline.contract.text import tell
 from hookline.errors import UsageError
@@ -18,9 +18,8 @@ from hookline.files import write_atomically
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.run import Result
 from hookline.testing.cases.write import lines_of_cases
-from hookline.testing.mutants.attack import Attempt, Checked, Findings, attempts, findings, originals, path_of
+from hookline.testing.mutants.attack import Attempt, Findings, attempts, findings, originals, path_of
 from hookline.testing.mutants.paths import A_LINK
-from hookline.testing.mutants.sandbox import Sandbox
 
 EXIT_NOTHING_TO_TRY = 2
 _MOST_OF_LOG = 200
@@ -57,11 +56,11 @@ def run_mutants(given: argparse.Namespace, cases: Sequence[Case], project: str) 
     if not wanted:
         tell("no case says that a command or a path is blocked, so there is nothing to change; docs/testing.md has one")
         return EXIT_NOTHING_TO_TRY
-    with Sandbox() as sandbox, tempfile.TemporaryDirectory(prefix="hookline-link-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hookline-link-") as folder:
         tried = [
             attempt
             for number, case in enumerate(wanted)
-            for attempt in attempts([case], project, sandbox, _link(case, project, Path(folder, str(number))))
+            for attempt in attempts([case], project, _link(case, project, Path(folder, str(number))))
         ]
         before = run_with_progress(given, wanted)
         results = run_with_progress(given, [attempt.case for attempt in tried])
@@ -104,7 +103,6 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         "case": attempt.original.title,
         "way": attempt.mutant.way,
         "input": attempt.mutant.text,
-        "checked": attempt.checked,
         "place": str(attempt.original.place),
     }
 
@@ -118,11 +116,9 @@ def _lines(found: Findings, before: Sequence[Result], file: str | None) -> Itera
     yield from _group("These are harmless, and were stopped:", found.stopped, style.warn)
     if found.unclear:
         yield style.warn(f"{plural(len(found.unclear), 'input')} could not be judged: {found.unclear[0].problem}")
-    run = sum(attempt.checked is Checked.RUN for attempt in found.passed)
-    facts = f", {run} of them run on stand-ins and seen to be the same" if run else ""
     yield (
         f"{plural(found.tried, 'form')} of {plural(len(before), 'input')} tried: "
-        f"{len(found.passed)} got through{facts}, {len(found.stopped)} stopped for nothing"
+        f"{len(found.passed)} got through, {len(found.stopped)} stopped for nothing"
     )
     if file and (found.passed or found.stopped):
         yield f"Written to {one_line(file)}: mend the guard, and keep the cases."
@@ -133,7 +129,16 @@ def _group(title: str, found: Sequence[Attempt], paint: Any) -> Iterator[str]:
         return
     yield style.bold(title)
     for attempt in found[:_MOST_SHOWN]:
-        yield f"  {paint(attempt.mutant.way)}: {cut(one_line(attempt.mutant.text), _LONGEST)}"
+        yield from _form(paint(attempt.mutant.way), attempt.mutant.text)
     if len(found) > _MOST_SHOWN:
         yield style.dim(f"  … {len(found) - _MOST_SHOWN} more (--json shows all, --write keeps them)")
     yield ""
+
+
+def _form(way: str, text: str) -> Iterator[str]:
+    """One form. Several lines stand as they are, from the margin on, so that they can be pasted."""
+    if "\n" not in text:
+        yield f"  {way}: {cut(plain(text), _LONGEST)}"
+        return
+    yield f"  {way}:"
+    yield from plain(text).splitlines()

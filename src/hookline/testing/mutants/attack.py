@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 from hookline.contract.events import HookEventName
@@ -12,19 +11,9 @@ from hookline.testing.cases.case import Case, Expectation, Outcome, outcomes_of
 from hookline.testing.cases.run import Result
 from hookline.testing.mutants import commands, paths
 from hookline.testing.mutants.mutant import Kind, Mutant
-from hookline.testing.mutants.sandbox import Sandbox
 
 _STOPPED = (Outcome.BLOCKED, Outcome.ASKS, Outcome.STOPS)
 _PATH_KEYS = ("file_path", "absolute_path", "path", "notebook_path", "target_file", "filename")
-
-
-class Checked(StrEnum):
-    """How it is known that a mutant does the same."""
-
-    RUN = "run"
-    """Both were run on stand-ins, and called the same programs with the same arguments."""
-    KNOWN = "known"
-    """By the rules of paths, or by the program's manual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +23,6 @@ class Attempt:
     original: Case
     mutant: Mutant
     case: Case
-    checked: Checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,22 +50,17 @@ def path_of(case: Case) -> str | None:
     return value if key in _PATH_KEYS else None
 
 
-def attempts(cases: Sequence[Case], project: str, sandbox: Sandbox, link: str) -> Iterator[Attempt]:
-    """All mutants of these cases, except those that turned out to do something else."""
+def attempts(cases: Sequence[Case], project: str, link: str) -> Iterator[Attempt]:
+    """All mutants of these cases."""
     for case in originals(cases):
         key, value = _target(case) or ("", "")
-        is_command = key.lower() in COMMAND_KEYS
         made = (
             commands.mutants_of(value)
-            if is_command
+            if key.lower() in COMMAND_KEYS
             else paths.mutants_of(value, project, link, ignores_case=_ignores_case(link))
         )
         for mutant in made:
-            is_same = sandbox.is_same(value, mutant.text) if is_command and _is_run(mutant) else None
-            if is_same is False:
-                continue
-            checked = Checked.RUN if is_same else Checked.KNOWN
-            yield Attempt(original=case, mutant=mutant, case=_mutated(case, key, mutant), checked=checked)
+            yield Attempt(original=case, mutant=mutant, case=_mutated(case, key, mutant))
 
 
 def findings(tried: Sequence[Attempt], results: Sequence[Result]) -> Findings:
@@ -93,10 +76,6 @@ def findings(tried: Sequence[Attempt], results: Sequence[Result]) -> Findings:
         elif attempt.mutant.kind is Kind.HARMLESS and is_stopped:
             stopped.append(attempt)
     return Findings(passed=tuple(passed), stopped=tuple(stopped), unclear=tuple(unclear), tried=len(tried))
-
-
-def _is_run(mutant: Mutant) -> bool:
-    return mutant.kind is Kind.SAME and mutant.runnable
 
 
 def _target(case: Case) -> tuple[str, str] | None:

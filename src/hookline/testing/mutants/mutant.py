@@ -21,5 +21,3 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
     way: str
     """How it was made, in a few words."""
     text: str
-    runnable: bool = True
-    """False where the sandbox must not run it: it names a program by its path."""
