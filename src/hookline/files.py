@@ -67,25 +67,36 @@ def write_atomically(path: Path, data: bytes, *, is_durable: bool = True, mode: 
     if the machine stops soon afterwards.
     """
     target = Path(os.path.realpath(path))
-    _remove_abandoned(target)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        replace_at(directory, target.name, data, is_durable=is_durable, mode=mode)
+    finally:
+        os.close(directory)
+
+
+def replace_at(directory: int, name: str, data: bytes, *, is_durable: bool = True, mode: int = 0o600) -> None:
+    """Replace the content of a file in an open directory in one step, as `write_atomically` does."""
+    _remove_abandoned(directory, name)
+    temporary = f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             if mode != 0o600:  # noqa: PLR2004 - as it was opened
                 os.fchmod(descriptor, mode)
-            _copy_access(target, descriptor)
+            _copy_access(directory, name, descriptor)
             if is_durable:
                 os.fsync(descriptor)
-        temporary.replace(target)
+        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
         with suppress(OSError):
-            temporary.unlink()
+            os.unlink(temporary, dir_fd=directory)
         raise
     if is_durable:
-        _sync_directory(target.parent)
+        # Some file systems cannot do this; the content itself is safe by now.
+        with suppress(OSError):
+            os.fsync(directory)
 
 
 @contextmanager
@@ -142,15 +153,15 @@ def _require_regular(status: os.stat_result, path: Path) -> None:
         raise NotRegularError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
 
 
-def _remove_abandoned(target: Path) -> None:
-    """Remove the temporary files of this target that were left behind: old ones of ours, whose process is gone."""
-    name = re.compile(rf"\.{re.escape(target.name)}\.([1-9]\d{{0,9}})\.[0-9a-f]{{8}}\.tmp")
+def _remove_abandoned(directory: int, name: str) -> None:
+    """Remove the temporary files of this name that were left behind: old ones of ours, whose process is gone."""
+    temporary = re.compile(rf"\.{re.escape(name)}\.([1-9]\d{{0,9}})\.[0-9a-f]{{8}}\.tmp")
     oldest = time.time() - _ABANDONED_S
-    with suppress(OSError), os.scandir(target.parent) as entries:
+    with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
-            if (found := name.fullmatch(entry.name)) and _is_abandoned(entry, int(found[1]), oldest):
+            if (found := temporary.fullmatch(entry.name)) and _is_abandoned(entry, int(found[1]), oldest):
                 with suppress(OSError):
-                    os.unlink(entry.path)  # noqa: PTH108 - an entry of scandir has no Path
+                    os.unlink(entry.name, dir_fd=directory)
 
 
 def _is_abandoned(entry: "os.DirEntry[str]", pid: int, oldest: float) -> bool:
@@ -166,9 +177,9 @@ def _is_abandoned(entry: "os.DirEntry[str]", pid: int, oldest: float) -> bool:
     return False
 
 
-def _copy_access(source: Path, descriptor: int) -> None:
+def _copy_access(directory: int, name: str, descriptor: int) -> None:
     try:
-        status = source.stat()
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return
     mode = stat.S_IMODE(status.st_mode)
@@ -181,16 +192,6 @@ def _copy_access(source: Path, descriptor: int) -> None:
             # The rights of one group must not pass to another.
             mode &= ~stat.S_IRWXG
     os.fchmod(descriptor, mode)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        # Some file systems cannot do this; the content itself is safe by now.
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _acquire(lock: Path, target: Path, deadline: float) -> int:

@@ -9,6 +9,8 @@ import pytest
 
 from hookline.agent.tool import ToolContext
 from hookline.agent.tools.files import LIST_DIRECTORY, MAX_ENTRIES, READ_FILE, REPLACE, WRITE_FILE
+from hookline.agent.tools.paths import resolve_paths
+from hookline.agent.tools.search import GLOB, SEARCH_FILE_CONTENT
 from hookline.triggers.results import ToolResult
 
 
@@ -358,3 +360,51 @@ def test_the_home_directory_is_understood(context: ToolContext, own_home: Path) 
     """`~/` is the person's home, not a directory of that name."""
     (own_home / "notes").write_text("hello")
     assert do(READ_FILE, context, file_path="~/notes").llm_content == "hello"
+
+
+@pytest.mark.attack("30.F16", "a link that is swapped between the check and the use")
+@pytest.mark.parametrize("swapped", ["sub", "sub/deep", "sub/deep/file.txt"])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        pytest.param(READ_FILE, {}, id="read"),
+        pytest.param(WRITE_FILE, {"content": "owned"}, id="write"),
+        pytest.param(REPLACE, {"old_string": "old", "new_string": "owned"}, id="replace"),
+    ],
+)
+def test_what_was_checked_is_what_is_opened(
+    context: ToolContext, tool: Any, arguments: dict[str, Any], swapped: str
+) -> None:
+    """A component that became a link after the path was resolved is not followed, wherever it leads."""
+    for place in ("sub", "other"):
+        (context.project / place / "deep").mkdir(parents=True)
+        (context.project / place / "deep" / "file.txt").write_text("old")
+    given = {"file_path": "sub/deep/file.txt", **arguments}
+    resolve_paths(given, context)
+    there = context.project / swapped
+    there.rename(context.project / "moved")
+    there.symlink_to(context.project / swapped.replace("sub", "other"))
+    result = do(tool, context, **given)
+    assert "was replaced by a link after it was checked" in str(result.error)
+    assert (context.project / "other" / "deep" / "file.txt").read_text() == "old"
+
+
+@pytest.mark.attack("30.F16", "a link that is swapped between the check and the use")
+def test_a_swapped_directory_is_not_listed(context: ToolContext, tmp_path: Path) -> None:
+    """Listing and searching follow no link that came later."""
+    (context.project / "sub").mkdir()
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "key.txt").write_text("key")
+    resolve_paths({"path": "sub"}, context)
+    (context.project / "sub").rmdir()
+    (context.project / "sub").symlink_to(tmp_path / "secret")
+    assert "key.txt" not in str(do(LIST_DIRECTORY, context, path="sub").llm_content)
+    assert "key.txt" not in str(do(GLOB, context, path="sub", pattern="*").llm_content)
+    assert "key.txt" not in str(do(SEARCH_FILE_CONTENT, context, path="sub", pattern="key").llm_content)
+
+
+def test_a_new_file_below_new_directories_of_a_linked_one(context: ToolContext, tmp_path: Path) -> None:
+    """A link that was there when the path was checked is followed."""
+    (context.project / "link").symlink_to(tmp_path)
+    assert do(WRITE_FILE, context, file_path="link/a/b/c.txt", content="x").error is None
+    assert (tmp_path / "a" / "b" / "c.txt").read_text() == "x"

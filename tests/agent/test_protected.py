@@ -6,6 +6,7 @@ import pytest
 from hookline import Config
 from hookline.agent.protected import ProtectedPlaces
 from hookline.agent.tool import ToolContext
+from hookline.settings.paths import default_paths
 
 
 def _touched(project: Path, tool: str, **arguments: Any) -> str | None:
@@ -114,4 +115,67 @@ def test_settings_files_that_were_named_are_protected(project: Path, tmp_path: P
     file.write_text("{}")
     config = Config(project, settings_files=[file])
     places = ProtectedPlaces(config)
-    assert places.touched_by("write_file", {"file_path": str(file)}, ToolContext.of(config)) == str(file)
+    assert places.touched_by("write_file", {"file_path": str(file)}, ToolContext.of(config)) == f"{file} is protected"
+
+
+_LONG = "./" * 2100
+
+
+@pytest.mark.attack("30.F15", "a path longer than PATH_MAX that leads to a protected place")
+@pytest.mark.parametrize("place", [".git/hooks/pre-commit", "~/.bashrc", "{user}", "{state}/trust.json"])
+@pytest.mark.parametrize("tool", ["write_file", "replace", "run_shell_command", "mcp__files__write"])
+def test_a_long_path_is_checked(project: Path, tmp_path: Path, tool: str, place: str) -> None:
+    """Size limits refuse; they never skip a check."""
+    config = Config(project, settings={})
+    user = next(str(path) for source, path in default_paths(config.get_working_dir()).by_source() if source == "user")
+    place = place.format(user=user, state=tmp_path / "state")
+    first, _, rest = place.partition("/")
+    path = f"{first}/{_LONG}{rest}"
+    arguments = {"command": f"echo x > {path}"} if tool == "run_shell_command" else {"file_path": path}
+    assert ProtectedPlaces(config).touched_by(tool, arguments, ToolContext.of(config)) is not None
+
+
+@pytest.mark.attack("30.F15", "a path that is too long to open by itself")
+def test_a_path_that_stays_long_needs_a_yes(project: Path) -> None:
+    """Our file tools can open it, one directory at a time, so it counts as protected."""
+    assert _touched(project, "write_file", file_path="a/" * 3000 + "x") is not None
+
+
+@pytest.mark.attack("30.F15", "a command that is too long to be read")
+@pytest.mark.parametrize("written", [".g''it/hooks/x", "x"])
+def test_a_long_command_needs_a_yes(project: Path, written: str) -> None:
+    """A command that is not read is asked about, whatever it contains."""
+    why = _touched(project, "run_shell_command", command=f"echo {'x' * 20_000} > {written}")
+    assert why == "the command is longer than 20000 characters and was not checked"
+
+
+@pytest.mark.attack("30.F18", "a protected path as a key, or in a patch, for an MCP server's tool")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"files": {".git/hooks/pre-commit": "x"}},
+        {"edits": [{"a": {"b": {"~/.bashrc": None}}}]},
+        {"patch": "*** Begin Patch\n*** Add File: .git/hooks/pre-commit\n+x\n*** End Patch\n"},
+        {"patch": "*** Begin Patch\n*** Update File: a\n*** Move to: .git/hooks/x\n*** End Patch\n"},
+        {"patch": "x" * 5000 + "\n   *** Add File: .git/hooks/pre-commit\n+x\n"},
+        {"diff": "--- /dev/null\n+++ b/.git/hooks/pre-commit\n@@ -0,0 +1 @@\n+x\n"},
+        {"diff": "--- a/x\n+++ .git/hooks/pre-commit\t2026-01-01\n"},
+        {"diff": "diff --git a/x b/.git/y\nrename from x\nrename to .git/y\n"},
+    ],
+)
+def test_every_place_of_a_path_in_foreign_arguments(project: Path, arguments: dict[str, Any]) -> None:
+    """Keys are paths for some servers, and a patch names files in its lines."""
+    assert _touched(project, "mcp__files__write", **arguments) is not None
+
+
+def test_a_long_text_is_no_path(project: Path) -> None:
+    """A document that mentions such a place is content."""
+    assert _touched(project, "mcp__files__write", path="a.md", content="See ~/.ssh/config.\n" * 1000) is None
+
+
+def test_deep_arguments_are_read(project: Path) -> None:
+    """Nesting does not end the search."""
+    deep: Any = ".git/config"
+    for _ in range(5000):
+        deep = [deep]
+    assert _touched(project, "mcp__files__write", a=deep) == ".git/config is protected"

@@ -81,7 +81,7 @@ def _write(path: str) -> tuple[str, dict[str, Any]]:
 def test_always_for_a_command_does_not_cover_more(project: Path, attack: str) -> None:
     """Who said "always" to `git status` is asked again before anything else, however it begins."""
     user = User(Approval.ALLOW_ALWAYS)
-    statuses = _run(project, user, _shell("git status"), _shell("git status --short"), _shell(attack))
+    statuses = _run(project, user, _shell("git status"), _shell("git status src"), _shell(attack))
     assert [request.what for request in user.asked] == ["run git status", f"run {attack}"]
     assert statuses[2] is CallStatus.CANCELLED
     assert not (project / "owned").exists()
@@ -100,14 +100,13 @@ def test_always_never_covers_protected_places(project: Path) -> None:
 
 
 def test_a_link_made_after_the_yes_is_noticed(project: Path, tmp_path: Path) -> None:
-    """A path that becomes a link to a protected place while hooks run is asked about again."""
+    """A path that becomes a link to a protected place while hooks run is not written: another place was judged."""
     (project / ".git").mkdir()
     (project / "sub").mkdir()
     user = User(Approval.ALLOW_ALWAYS)
     hook = "mv sub old && ln -s .git sub"
-    assert _run(project, user, _write("sub/config"), hook=hook) == [CallStatus.CANCELLED]
-    assert len(user.asked) == 2
-    assert "sub/config is protected" in user.asked[1].what
+    assert _run(project, user, _write("sub/config"), hook=hook) == [CallStatus.ERROR]
+    assert [request.what for request in user.asked] == ["write sub/config"]
     assert not (project / ".git" / "config").exists()
     assert not (tmp_path / "config").exists()
 

@@ -116,8 +116,8 @@ class Permissions:
         approve = self.approve or self.person
         if approve is None:
             advice = "it needs a person's yes, and nobody can be asked here"
-            raise RefusedError(f"{call.name} was not run: {protected} is protected; {advice}.")
-        scope = None if protected else scope_of(tool.name, call.arguments, ToolContext.of(self.config))
+            raise RefusedError(f"{call.name} was not run: {protected}; {advice}.")
+        scope = None if protected else scope_of(tool.name, call.arguments, ToolContext.of(self.config, call))
         async with self._asking:
             # Another call may have got an "always" while this one waited.
             if scope is None or scope.key not in self._always_allowed:
@@ -150,14 +150,14 @@ class Permissions:
         return reply, None if reply.decision is Approval.REFUSE else grant
 
     def _needed(self, tool: Tool, call: ToolCall) -> tuple[Grant | None, str | None]:
-        """What the user has to allow, None when nothing; and the protected place that it is about."""
-        context = ToolContext.of(self.config)
+        """What the user has to allow, None when nothing; and why that needs a yes each time, None if it does not."""
+        context = ToolContext.of(self.config, call)
         what = tool.needs_approval(call.arguments, context)
         if what is None:
             return None, None
         protected = self._protected.touched_by(tool.name, call.arguments, context)
         if protected is not None:
-            what += f" ({protected} is protected, so this needs a yes each time)"
+            what += f" ({protected}, so this needs a yes each time)"
         return Grant(what, dict(call.arguments)), protected
 
     async def _ask(self, approve: Approver, request: Request, scope: Scope | None) -> None:

@@ -32,10 +32,16 @@ _IN_CONFIG = frozenset(("fish", "git", "autostart", "systemd", "environment.d"))
 _OF_SYSTEM = re.compile(
     r"/etc/(?:cron|profile|bash|zsh|fish|environment|llxprt-code)|/var/spool/(?:cron|at)", re.IGNORECASE
 )
-_IN_TEXT = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(_NAMES)))})(?![\w.-])", re.IGNORECASE)
+# The lines of a patch that name a file, in the formats that models write.
+_PATCHED_FILE = re.compile(
+    r"^\s*(?:\*\*\* (?:Add|Update|Delete) File:|\*\*\* Move to:|(?:\+\+\+|---) (?:[abciow]/)?|(?:rename|copy) to )"
+    r"[ \t]*([^\t\r\n]+)",
+    re.MULTILINE,
+)
 
 _LONGEST_COMMAND = 20_000
 _LONGEST_PATH = 4096
+_SHOWN_PATH = 200
 
 
 class ProtectedPlaces:
@@ -48,17 +54,24 @@ class ProtectedPlaces:
         self._own = frozenset(map(os.path.realpath, own))
 
     def touched_by(self, tool_name: str, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
-        """The first protected path that a call names, as the call spells it; None when it names none."""
+        """Why a call needs a yes each time: it names a protected path, or can't be checked; None otherwise."""
         if tool_name == "run_shell_command":
+            if len(str(arguments.get("command", ""))) > _LONGEST_COMMAND:
+                return f"the command is longer than {_LONGEST_COMMAND} characters and was not checked"
             named = _in_command(arguments, context)
+        elif tool_name.startswith("mcp__"):
+            named = _in_foreign_arguments(arguments, context)
         else:
-            named = path_arguments(arguments) if not tool_name.startswith("mcp__") else _texts(arguments)
-        return next((path for path in named if self._is_protected(path, context)), None)
+            named = path_arguments(arguments)
+        path = next((path for path in named if self._is_protected(path, context)), None)
+        return None if path is None else f"{_shortened(path)} is protected"
 
     def _is_protected(self, path: str, context: ToolContext) -> bool:
-        if not path or len(path) > _LONGEST_PATH:
+        if not path:
             return False
         spelled = str(locate(path, context))
+        if len(spelled) > _LONGEST_PATH:
+            return True
         real = resolved(path, context) or spelled
         bases = (os.path.normpath(context.project), os.path.realpath(context.project))
         return _has_protected_name(spelled, bases) or _has_protected_name(real, bases) or self._is_own(real)
@@ -73,23 +86,36 @@ def _in_command(arguments: Mapping[str, Any], context: ToolContext) -> Iterator[
     base = str(locate(directory, context)) if isinstance(directory, str) and directory else ""
     if base:
         yield base
-    if len(command) > _LONGEST_COMMAND:
-        # Finding the words of a text this long would take too long.
-        yield from (found[0] for found in _IN_TEXT.finditer(command))
-        return
     paths = possible_paths(command, {}, str(context.project), with_outputs=True)
     yield from paths.absolute
     yield from (os.path.join(base, path) for path in paths.relative)  # noqa: PTH118 - as text
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """All texts in the arguments of a foreign tool, of which we don't know which are paths."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from (text for item in value.values() for text in _texts(item))
-    elif isinstance(value, list | tuple):
-        yield from (text for item in value for text in _texts(item))
+def _in_foreign_arguments(arguments: Mapping[str, Any], context: ToolContext) -> Iterator[str]:
+    """What in the arguments of an MCP server's tool may be a path: any text, and the file names in a patch."""
+    for text in _texts(arguments):
+        # No server can open a path that is this long once it is normalized.
+        if len(str(locate(text, context))) <= _LONGEST_PATH:
+            yield text
+        if "\n" in text:
+            yield from (found[1].strip() for found in _PATCHED_FILE.finditer(text))
+
+
+def _texts(arguments: Any) -> Iterator[str]:
+    """All texts in the arguments of a foreign tool, keys included: any of them may be a path."""
+    waiting = [arguments]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            waiting += [*map(str, value), *value.values()]
+        elif isinstance(value, list | tuple):
+            waiting += value
+
+
+def _shortened(path: str) -> str:
+    return path if len(path) <= _SHOWN_PATH else f"…{path[-_SHOWN_PATH:]}"
 
 
 def _has_protected_name(path: str, bases: Iterable[str]) -> bool:

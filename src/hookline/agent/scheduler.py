@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hookline.agent.approval import Approval, Asked, Grant, Permissions, RefusedError, with_message
 from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext, failure
 from hookline.agent.toolbox import ToolBox
+from hookline.agent.tools.paths import resolve_paths
 from hookline.triggers.results import AskReason, ToolResult
 from hookline.triggers.tools import execute_tool_with_hooks
 
@@ -130,6 +131,7 @@ class _RunningCall:
         self._progress = progress
         self._index = index
         self._call = progress.calls[index]
+        resolve_paths(self._call.arguments, self._context)
         self._model_arguments = self._call.arguments
         self._given: Grant | None = None
         self._message = ""
@@ -157,7 +159,7 @@ class _RunningCall:
 
     async def _result(self) -> ToolResult:
         self._check_stopped()
-        if (fault := self.tool.fault(self._call.arguments, ToolContext.of(self._scheduler.config))) is not None:
+        if (fault := self.tool.fault(self._call.arguments, self._context)) is not None:
             return failure(fault)
         await self._obtain_permission()
         self._check_stopped()
@@ -193,7 +195,6 @@ class _RunningCall:
     async def _execute(self, arguments: dict[str, Any]) -> ToolResult:
         """Runs the tool with the arguments as hooks left them."""
         self._call = replace(self._call, arguments=arguments)
-        # Also if no hook changed them: while hooks ran, a path may have become a link to somewhere else.
         await self._obtain_permission()
         reported = self._progress.calls[self._index]
         if (reported.status, reported.arguments) != (CallStatus.EXECUTING, arguments):
@@ -201,7 +202,7 @@ class _RunningCall:
         self._has_run = True
         self._progress.started.add(self._index)
         try:
-            return await self.tool.execute(self._call.arguments, ToolContext.of(self._scheduler.config))
+            return await self.tool.execute(self._call.arguments, self._context)
         except asyncio.CancelledError:
             if _is_being_cancelled():
                 raise
@@ -213,7 +214,13 @@ class _RunningCall:
         """The arguments with a hook's changes under their proper names: `path` may mean `file_path`."""
         before = self._call.arguments
         changes = {name: value for name, value in arguments.items() if name not in before or before[name] != value}
-        return {**before, **self.tool.normalize(changes)}
+        normal = {**before, **self.tool.normalize(changes)}
+        resolve_paths(normal, self._context)
+        return normal
+
+    @property
+    def _context(self) -> ToolContext:
+        return ToolContext.of(self._scheduler.config, self._call)
 
     async def _obtain_permission(self) -> None:
         self._given = await self._scheduler.permissions.obtain(

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hookline.agent.tool import ToolContext
@@ -19,6 +19,10 @@ _RUNNERS = frozenset(
     tclsh osascript rm mv cp ln dd tee chmod chown install curl wget nc socat crontab at batch systemd-run
     """.split()  # noqa: SIM905 - as a list it would fill two screens
 )
+
+
+# Options whose value is only a text.
+_TEXT_OPTIONS = frozenset(("git", "commit", option) for option in ("-m", "-am", "--message"))
 
 
 class Scope(NamedTuple):
@@ -47,8 +51,8 @@ def _scope_of_command(arguments: Mapping[str, Any], context: ToolContext) -> Sco
     place = f" in {directory}" if directory else ""
     words = direct_argv(command, context.environ) or ()
     if len(words) > 1 and _is_told_by_first_word(words) and not _leads_outside(words[1:], context):
-        program, first = words[:2]
-        return Scope((where, program, first), f"{program} {first} …{place}")
+        covered = (*words[:2], *_fixed(words))
+        return Scope((where, *covered), f"{' '.join(covered)} …{place}")
     return Scope((where, command), f"exactly this command{place}")
 
 
@@ -56,6 +60,20 @@ def _is_told_by_first_word(words: tuple[str, ...]) -> bool:
     # `python3.11` is python.
     program = os.path.basename(words[0]).rstrip("0123456789.-")  # noqa: PTH119 - a word, not a path of ours
     return program not in _RUNNERS and _SUBCOMMAND.fullmatch(words[1]) is not None
+
+
+def _fixed(words: tuple[str, ...]) -> Iterator[str]:
+    """The words that must be the same each time: options, what may be their values, settings, and remote helpers.
+
+    An option can make a program run another one (`git grep -O`, `tar --to-command`), and so can `SHELL=` or `ext::`.
+    """
+    program, first, *rest = words
+    before = ""
+    for word in rest:
+        is_text = (program, first, before) in _TEXT_OPTIONS
+        if not is_text and (word.startswith(("-", "+")) or before.startswith("-") or "=" in word or "::" in word):
+            yield word
+        before = "" if is_text else word
 
 
 def _leads_outside(words: tuple[str, ...], context: ToolContext) -> bool:

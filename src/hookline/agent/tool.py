@@ -20,12 +20,18 @@ class ToolContext:
     project: Path
     environ: Mapping[str, str]
     session_id: str = ""
+    real_paths: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The real path of each path of a call, as it was when the call was first looked at.
+
+    Every check and the tool itself use the same one: a link that changes in between is not followed.
+    """
 
     @classmethod
-    def of(cls, config: "Config") -> Self:
-        """Where the tools of a session work."""
+    def of(cls, config: "Config", call: "ToolCall | None" = None) -> Self:
+        """Where the tools of a session work, and what the paths of a call stand for."""
         project, environ = Path(config.get_working_dir()), config.get_environ()
-        return cls(project=project, environ=environ, session_id=config.get_session_id())
+        real_paths = {} if call is None else call.real_paths
+        return cls(project=project, environ=environ, session_id=config.get_session_id(), real_paths=real_paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +89,8 @@ class ToolCall:
     """The model's arguments; after the call has run, the arguments that the tool got."""
     status: CallStatus = CallStatus.VALIDATING
     result: ToolResult | None = None
+    real_paths: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The real path of each path among the arguments; see `ToolContext.real_paths`."""
 
 
 def success(content: str, display: str | None = None) -> ToolResult:

@@ -261,5 +261,7 @@ def test_the_files_of_other_agents_are_protected(bench: "Workbench") -> None:
         patch.setenv("CODEX_HOME", str(file.parent))
         places = ProtectedPlaces(Config(bench.project))
     context = ToolContext(project=bench.project, environ={})
-    assert places.touched_by("write_file", {"file_path": "moved/hooks.json"}, context) == "moved/hooks.json"
+    assert (
+        places.touched_by("write_file", {"file_path": "moved/hooks.json"}, context) == "moved/hooks.json is protected"
+    )
     assert places.touched_by("write_file", {"file_path": "moved/other.json"}, context) is None

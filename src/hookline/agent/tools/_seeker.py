@@ -11,11 +11,12 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 SKIPPED = frozenset({".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules"})
 
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 _SAMPLE_BYTES = 8192
 _MAX_FILE_BYTES = 20 * 1024 * 1024
 _MAX_LINE_CHARS = 500
@@ -33,8 +34,11 @@ class Seeker:
     """One search, until the time is up."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        self._root: str = job["root"]
         self._is_file: bool = job["is_file"]
+        above, _, name = job["root"].rpartition("/")
+        # A component that became a link after the path was checked is not followed.
+        self._root = open_below(os.open("/", _DIRECTORY), above if self._is_file else job["root"], _DIRECTORY)
+        self._name = name
         self._give_up_at = time.monotonic() + job["seconds"]
 
     def matches(self, include: re.Pattern[str] | None, pattern: re.Pattern[str] | None) -> Iterator[dict[str, Any]]:
@@ -45,7 +49,7 @@ class Seeker:
             if pattern is None:
                 yield {"path": path}
                 continue
-            for number, line in self._lines(f"{self._root}/{path}" if path else self._root):
+            for number, line in self._lines(path or self._name):
                 if pattern.search(line):
                     yield {"path": path, "line": number, "text": line[:_MAX_LINE_CHARS]}
 
@@ -61,7 +65,7 @@ class Seeker:
                 yield path
                 continue
             self._look_at_clock()
-            with suppress(OSError), os.scandir(f"{self._root}/{path}") as entries:
+            with suppress(OSError), self._entries(path) as entries:
                 inside = sorted(
                     path + entry.name + ("/" if entry.is_dir(follow_symlinks=False) else "")
                     for entry in entries
@@ -69,11 +73,20 @@ class Seeker:
                 )
                 waiting += reversed(inside)
 
+    @contextmanager
+    def _entries(self, path: str) -> "Iterator[Iterator[os.DirEntry[str]]]":
+        descriptor = open_below(self._root, path, _DIRECTORY)
+        try:
+            with os.scandir(descriptor) as entries:
+                yield entries
+        finally:
+            os.close(descriptor)
+
     def _lines(self, path: str) -> Iterator[tuple[int, str]]:
         self._look_at_clock()
         try:
             # Opening a pipe must not block, and a link must not lead out of the tree.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = open_below(self._root, path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
             return
         with os.fdopen(descriptor, "rb") as file:
@@ -90,6 +103,23 @@ class Seeker:
     def _look_at_clock(self) -> None:
         if time.monotonic() >= self._give_up_at:
             raise _OutOfTimeError
+
+
+def open_below(directory: int, path: str, flags: int) -> int:
+    """Opens a path below an open directory, one component at a time, without following links."""
+    descriptor = os.dup(directory)
+    names = [name for name in path.split("/") if name]
+    for index, name in enumerate(names):
+        try:
+            below = os.open(
+                name,
+                (flags if index == len(names) - 1 else _DIRECTORY) | os.O_NOFOLLOW | os.O_CLOEXEC,
+                dir_fd=descriptor,
+            )
+        finally:
+            os.close(descriptor)
+        descriptor = below
+    return descriptor
 
 
 def glob_expression(pattern: str) -> str:
@@ -142,4 +172,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(run(json.load(sys.stdin))))
+    try:
+        sys.stdout.write(json.dumps(run(json.load(sys.stdin))))
+    except OSError as error:
+        sys.exit(f"the path can't be opened: {error.strerror}")

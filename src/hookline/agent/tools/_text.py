@@ -1,15 +1,16 @@
-"""Reads and writes text files: some lines of a file of any size, or the whole of a file that is changed."""
+"""Reads and writes text files by their real paths: some lines of a file of any size, or the whole of a file."""
 
 import os
 import stat
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
-from pathlib import Path
 from typing import BinaryIO
 
-from hookline.files import write_atomically
+from hookline.agent.tools.real_files import ChangedPathError, open_real, parent_of
+from hookline.files import replace_at
 
 MAX_LINES = 2000
 MAX_LINE_BYTES = 4000
@@ -36,7 +37,7 @@ class Excerpt:
     has_cut_lines: bool
 
 
-def read_lines(path: Path, skip: int, limit: int | None, stop: threading.Event) -> Excerpt:
+def read_lines(path: str, skip: int, limit: int | None, stop: threading.Event) -> Excerpt:
     """The lines after `skip` lines: at most `limit`, and at most what can be shown at once."""
     wanted = MAX_LINES if limit is None else min(int(limit), MAX_LINES)
     with _open(path) as file:
@@ -58,7 +59,7 @@ def read_lines(path: Path, skip: int, limit: int | None, stop: threading.Event) 
     return Excerpt(text=text, count=len(kept), skipped=skipped, has_more=has_more, has_cut_lines=has_cut_lines)
 
 
-def read_text(path: Path) -> str:
+def read_text(path: str) -> str:
     """The whole text of a file, with its line endings unchanged."""
     with _open(path) as file:
         data = file.read(MAX_TEXT_BYTES + 1)
@@ -70,33 +71,47 @@ def read_text(path: Path) -> str:
         raise NotTextError(f"is not UTF-8 text (byte {error.start})") from error
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes the file atomically; creates missing directories, and keeps the permissions of an existing file."""
+def write_text(path: str, text: str) -> bool:
+    """Writes the file atomically, and returns whether it is new.
+
+    Creates missing directories, and keeps the permissions of an existing file.
+    """
     data = text.encode("utf-8")
-    target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    with parent_of(path, create=True) as (directory, name):
+        is_new = _create(path, name, directory)
+        try:
+            replace_at(directory, name, data)
+        except BaseException:
+            if is_new:
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=directory)
+            raise
+    return is_new
+
+
+def _create(path: str, name: str, directory: int) -> bool:
+    """Creates the file empty, so that it gets its permissions from the umask; False if it is there already."""
     try:
-        # Created empty first, so that a new file gets its permissions from the umask.
-        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
-        is_new = True
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=directory))
     except FileExistsError:
-        is_new = False
-        _require_regular(target.stat().st_mode)
-        if not os.access(target, os.W_OK):
+        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        if stat.S_ISLNK(mode):
+            raise ChangedPathError(path) from None
+        _require_regular(mode)
+        if not os.access(name, os.W_OK, dir_fd=directory):
             # Replacing the file would succeed in spite of its permissions.
-            raise PermissionError(13, "the file is read-only", str(target)) from None
-    try:
-        write_atomically(target, data)
-    except BaseException:
-        if is_new:
-            target.unlink(missing_ok=True)
+            raise PermissionError(13, "the file is read-only", path) from None
+        return False
+    except OSError as error:
+        error.filename = path
         raise
+    return True
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: str) -> BinaryIO:
     """A regular file. Raises OSError or NotTextError for anything else, and never blocks."""
     # Without O_NONBLOCK, opening a pipe waits for its other end.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = open_real(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         _require_regular(os.fstat(descriptor).st_mode)
     except NotTextError:

@@ -6,7 +6,8 @@ import threading
 from hookline.agent.tool import ToolContext, failure, success
 from hookline.agent.tools._builtin import Arguments, BuiltInTool, counted, in_thread, integer, parameters, string
 from hookline.agent.tools._text import NotTextError, read_lines, read_text, write_text
-from hookline.agent.tools.paths import locate, missing, printable, shown
+from hookline.agent.tools.paths import locate, missing, printable, real_path, shown
+from hookline.agent.tools.real_files import open_real_directory
 from hookline.triggers.results import ToolResult
 
 MAX_ENTRIES = 1000
@@ -16,7 +17,7 @@ def _read_file(arguments: Arguments, context: ToolContext, stop: threading.Event
     path = locate(arguments["file_path"], context)
     skipped = int(arguments.get("offset") or 0)
     try:
-        excerpt = read_lines(path, skipped, arguments.get("limit"), stop)
+        excerpt = read_lines(real_path(arguments["file_path"], context), skipped, arguments.get("limit"), stop)
     except FileNotFoundError:
         return failure(missing(path, context))
     except NotTextError as error:
@@ -37,9 +38,8 @@ def _read_file(arguments: Arguments, context: ToolContext, stop: threading.Event
 
 def _write_file(arguments: Arguments, context: ToolContext, _stop: threading.Event) -> ToolResult:
     path, content = locate(arguments["file_path"], context), arguments["content"]
-    is_new = not path.exists()
     try:
-        write_text(path, content)
+        is_new = write_text(real_path(arguments["file_path"], context), content)
     except NotTextError as error:
         return failure(f"{shown(path, context)} {error}; nothing was written.")
     lines = content.count("\n") + (content != "" and not content.endswith("\n"))
@@ -51,8 +51,9 @@ def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event)
     path = locate(arguments["file_path"], context)
     name, old, new = shown(path, context), arguments["old_string"], arguments["new_string"]
     expected = int(arguments.get("expected_replacements") or 1)
+    real = real_path(arguments["file_path"], context)
     try:
-        text = read_text(path)
+        text = read_text(real)
     except FileNotFoundError:
         return failure(f"{missing(path, context)} {_USE_WRITE_FILE}")
     except NotTextError as error:
@@ -65,7 +66,7 @@ def _replace(arguments: Arguments, context: ToolContext, _stop: threading.Event)
         return failure(_miscounted(name, text, old, found, expected))
     if old == new:
         return failure("old_string and new_string are the same, so nothing would change.")
-    write_text(path, text.replace(old, new))
+    write_text(real, text.replace(old, new))
     return success(f"Replaced {counted(found, 'occurrence')} in {name}.")
 
 
@@ -73,8 +74,12 @@ def _list_directory(arguments: Arguments, context: ToolContext, _stop: threading
     path = locate(arguments.get("path") or ".", context)
     name = shown(path, context)
     try:
-        with os.scandir(path) as found:
-            entries = sorted((not entry.is_dir(), entry.name) for entry in found)
+        descriptor = open_real_directory(real_path(arguments.get("path") or ".", context))
+        try:
+            with os.scandir(descriptor) as found:
+                entries = sorted((not entry.is_dir(), entry.name) for entry in found)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return failure(missing(path, context))
     except NotADirectoryError:

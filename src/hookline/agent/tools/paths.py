@@ -70,8 +70,24 @@ def is_outside(path: str, context: ToolContext) -> bool:
 
 
 def resolved(path: str, context: ToolContext) -> str | None:
-    """The absolute path with its links followed; None when a link can't be read, or the name is not valid."""
+    """The absolute path with its links followed, as it was the first time; None when it can't be resolved."""
+    if (known := context.real_paths.get(path)) is not None:
+        return known
     try:
-        return os.path.realpath(locate(path, context))
+        real = os.path.realpath(locate(path, context))
+        if os.path.islink(real):  # noqa: PTH114 - links in a circle can't be resolved
+            return None
     except (OSError, ValueError):
         return None
+    return context.real_paths.setdefault(path, real)
+
+
+def real_path(path: str, context: ToolContext) -> str:
+    """The real path to open. Raises OSError or ValueError for a path that can't be resolved."""
+    return resolved(path, context) or os.path.realpath(locate(path, context), strict=True)
+
+
+def resolve_paths(arguments: Mapping[str, Any], context: ToolContext) -> None:
+    """Resolves the paths among the arguments, so that every later check and the tool use the same real paths."""
+    for path in path_arguments(arguments):
+        resolved(path, context)

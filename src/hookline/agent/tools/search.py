@@ -12,7 +12,7 @@ from typing import Any
 from hookline.agent.tool import ToolContext, failure, success
 from hookline.agent.tools import _seeker
 from hookline.agent.tools._builtin import Arguments, BuiltInTool, counted, parameters, run_child, string
-from hookline.agent.tools.paths import locate, printable, shown
+from hookline.agent.tools.paths import locate, printable, real_path, shown
 from hookline.triggers.results import ToolResult
 
 MAX_PATHS = 1000
@@ -46,7 +46,7 @@ async def _seek(
         return failure(f"{shown(root, context)} is a file, not a directory.")
     job = {
         "kind": "glob" if is_glob else "search",
-        "root": str(root.resolve()),
+        "root": real_path(arguments.get("path") or ".", context),
         "is_file": not root.is_dir(),
         "pattern": arguments["pattern"],
         "include": arguments.get("include"),

@@ -2,11 +2,12 @@
 
 import signal
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hookline.agent.tool import ToolContext, failure
 from hookline.agent.tools._builtin import Arguments, BuiltInTool, integer, parameters, run_child, string
-from hookline.agent.tools.paths import locate, shown
+from hookline.agent.tools.paths import locate, real_path, shown
 from hookline.triggers.results import ToolResult
 
 if TYPE_CHECKING:
@@ -31,7 +32,12 @@ async def _run_shell_command(arguments: Arguments, context: ToolContext) -> Tool
     command, more = with_session_env(f"exec 2>&1; {arguments['command']}", context.session_id)
     if more:
         context = replace(context, environ={**context.environ, **more})
-    outcome = await run_child(command, directory=directory, context=context, timeout_ms=timeout_ms)
+    outcome = await run_child(
+        command,
+        directory=Path(real_path(arguments.get("directory") or ".", context)),
+        context=context,
+        timeout_ms=timeout_ms,
+    )
     if outcome.error is not None:
         return failure(f"{outcome.error[:1].upper()}{outcome.error[1:]}.")
     ending = _ending(outcome, timeout_ms)
