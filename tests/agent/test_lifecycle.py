@@ -15,7 +15,7 @@ from hookline.agent.events import Event, HistoryCompressed, HooksFinished, Note,
 from hookline.agent.hook_watch import HookWatch
 from hookline.agent.loop import Agent
 from hookline.agent.toolbox import default_toolbox
-from hookline.agent.transcript import Transcript, transcript_path
+from hookline.agent.transcript import Transcript, read_session, transcript_path
 from hookline.config import Config
 from hookline.contract.events import PreCompressTrigger, SessionStartSource
 from hookline.contract.vocabulary import LIFECYCLE_REMEDY
@@ -378,3 +378,26 @@ def wait_for(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < deadline, f"{path.name} does not appear"
         time.sleep(0.01)
+
+
+def test_a_hook_clears_the_conversation_and_lets_the_agent_go_on(stage: Callable[..., Stage]) -> None:
+    """With `clearContext` the history is forgotten before the agent goes on with the reason as its message."""
+    clear = """case $(cat) in
+*'"stop_hook_active":true'*) echo '{}' ;;
+*) echo '{"decision": "block", "reason": "start over", "hookSpecificOutput": {"clearContext": true}}' ;;
+esac"""
+    here = stage([says("one")], [says("two")], hooks={"AfterAgent": clear})
+    here.run("go")
+    assert here.sent() == [["start over"]]
+    assert "guard cleared the conversation." in here.notes()
+    assert [len(request.contents) for request in here.model.requests] == [1, 1]
+    assert len(read_session(transcript_path("s1")).history) == 2
+
+
+def test_a_hook_clears_the_conversation_after_a_turn(stage: Callable[..., Stage]) -> None:
+    """Without a block the turn ends, and the next prompt starts a new conversation."""
+    clear = answers_with(specific(clearContext=True))
+    here = stage([says("one")], [says("two")], hooks={"AfterAgent": clear})
+    here.run("first", "second")
+    assert [len(request.contents) for request in here.model.requests] == [1, 1]
+    assert here.sent() == []

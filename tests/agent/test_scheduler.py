@@ -388,7 +388,7 @@ def test_a_prompt_is_notified(project: Path, tmp_path: Path) -> None:
     assert {key: event[key] for key in ("notification_type", "message", "details")} == {
         "notification_type": "ToolPermission",
         "message": "spy needs permission to touch",
-        "details": {"tool_name": "spy", "tool_input": {"what": "it"}},
+        "details": {"tool_name": "spy", "tool_input": {"what": "it"}, "type": "info", "title": "Confirm spy"},
     }
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hookline.agent.background import BackgroundHooks
+from hookline.agent.permission_details import permission_details
 from hookline.agent.protected import ProtectedPlaces
 from hookline.agent.scope import Scope, scope_of
 from hookline.agent.tool import Tool, ToolCall, ToolContext
@@ -162,7 +163,7 @@ class Permissions:
 
     async def _ask(self, approve: Approver, request: Request, scope: Scope | None) -> None:
         call = request.call
-        details = {"tool_name": call.name, "tool_input": dict(call.arguments)}
+        details = permission_details(call)
         message = f"{call.name} needs permission to {request.what}"
         refusal = await fire_permission_hook(self.config, call.name, dict(call.arguments))
         if refusal is not None:

@@ -165,12 +165,21 @@ class Agent:
             finally:
                 self._answer_open_calls()
             after = await self._hooks.after_agent(prompt, turn.model_text, stop_hook_active=rounds > 0)
+            if after.clear_context:
+                self._clear_history(after.decided_by)
             self._pending.keep(after)
             if after.should_stop and not ended.stopped:
                 return structs.replace(ended, stopped=True, stop_reason=after.stop_reason, decided_by=after.decided_by)
             if not self._hooks.may_go_on(after, ended, rounds, self._listener):
                 return ended
             message, rounds = after.reason or "", rounds + 1
+
+    def _clear_history(self, hooks: Sequence[str]) -> None:
+        """Forgets the conversation because an AfterAgent hook wants that."""
+        self._history.clear()
+        self._tokens = 0
+        self._transcript.write("compression", trigger="hook", history=[])
+        self._listener(Note(text=f"{' and '.join(hooks) or 'A hook'} cleared the conversation."))
 
     async def compress(self, trigger: PreCompressTrigger = PreCompressTrigger.MANUAL) -> ModelAnswer | None:
         """Replaces the beginning of the history with a summary by the model; None when it is too short for that."""

@@ -278,6 +278,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     """Hooks of the plan that did not run because a hook before them blocked."""
 
     @property
+    def clear_context(self) -> bool:
+        """True when a hook wants the agent to forget the conversation."""
+        return self.answer is not None and self.answer.clear_context is True
+
+    @property
     def fault(self) -> HookError | None:
         """The failure of the engine itself, or None."""
         return next((error for error in self.errors if error.stage is not None), None)
@@ -352,7 +357,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
             "llm_response": self.response,
             "toolConfig": None if self.tools is None else self.tools.to_dict(),
             "prompt": self.prompt,
-            "clearContext": (self.answer is not None and said(self.answer.clear_context)) or None,
+            "clearContext": self.clear_context or None,
         }
         given = {name: value for name, value in specific.items() if value is not None}
         answer = {

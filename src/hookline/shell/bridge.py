@@ -1,16 +1,10 @@
 """Recognizes commands that run our own bridge: as a hook of ours such a command would call itself for ever."""
 
-from collections.abc import Iterator
 from enum import Enum, auto
 from pathlib import PurePosixPath
 
-TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing
-if TYPE_CHECKING:
-    from hookline.shell.pieces import Item
-
 CLIENT = ("hookline", "bridge", "client.py")
 
-_REDIRECTIONS = frozenset(("<", ">", ">>", ">|", ">&", "<&", "&>", "&>>", "<>", "<<<"))
 # They may stand around the bridge and are no guards themselves.
 _NO_GUARDS = frozenset((":", "cd", "echo", "exit", "export", "false", "set", "true", "umask", "unset"))
 _DEEPEST = 5
@@ -30,8 +24,10 @@ def bridge_use(command: str, depth: int = 0) -> BridgeUse:
     if CLIENT[0] not in command or CLIENT[1] not in command:
         return BridgeUse.NO  # reading all commands would take long, and so would loading what reads them
     from hookline.shell.lexer import read_script  # noqa: PLC0415
+    from hookline.shell.simple import simple_commands  # noqa: PLC0415 - loaded with the lexer
 
-    used = [_use_of(words, depth) for words in _simple_commands(read_script(command)[0])]
+    commands = simple_commands(read_script(command)[0])
+    used = [_use_of(words, depth) for words in commands if words[0] not in _NO_GUARDS]
     if all(use is BridgeUse.NO for use in used):
         return BridgeUse.NO
     return BridgeUse.ALONE if all(use is BridgeUse.ALONE for use in used) else BridgeUse.AMONG_OTHERS
@@ -48,22 +44,3 @@ def _use_of(words: list[str], depth: int) -> BridgeUse:
 def _is_bridge(words: list[str]) -> bool:
     path = PurePosixPath(words[0])
     return path.parts[-3:] == CLIENT or (path.name == "hookline" and words[1:2] == ["bridge"])
-
-
-def _simple_commands(items: "tuple[Item, ...]") -> Iterator[list[str]]:
-    """The words of each command, without redirections and without commands that do nothing of their own."""
-    from hookline.shell.pieces import Text, Word  # noqa: PLC0415 - loaded with the lexer
-
-    words: list[str] = []
-    is_target = False
-    for item in (*items, ";"):
-        if isinstance(item, Word):
-            if not is_target:
-                words.append("".join(piece.text if isinstance(piece, Text) else piece.source for piece in item.pieces))
-            is_target = False
-        elif item in _REDIRECTIONS:
-            is_target = True
-        else:
-            if words and words[0] not in _NO_GUARDS:
-                yield words
-            words = []

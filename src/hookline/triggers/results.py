@@ -151,6 +151,8 @@ class AfterAgentHookResult(LifecycleHookResult):
 
     should_go_on: bool = False
     """True when the agent has to go on, with `reason` as the next message; never together with a stop."""
+    clear_context: bool = False
+    """True when the history must be forgotten, before the agent goes on or the next prompt is sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,7 +121,12 @@ def result_of(kind: type[Result], verdict: "Verdict | None") -> Result:
     if verdict is None:
         return kind()
     decides = verdict.blocked or verdict.stop or verdict.go_on
-    own = {"blocked": verdict.blocked, "prompt": verdict.prompt, "should_go_on": verdict.go_on}
+    own = {
+        "blocked": verdict.blocked,
+        "prompt": verdict.prompt,
+        "should_go_on": verdict.go_on,
+        "clear_context": verdict.clear_context,
+    }
     return kind(
         reason=verdict.reason if decides else None,
         context=verdict.context,

@@ -155,8 +155,11 @@ def test_a_crash_in_the_middle_leaves_the_last_one(company: Company) -> None:
     """Whichever step fails: the old bundle is whole, and the new one can be taken later."""
     company.gives_settings(version=1, files={"a.sh": "exit 1"})
     newer = company.bundle(version=2, files={"a.sh": "exit 2"})
-    for step in ("rename", "replace"):
-        with patch.object(Path, step, side_effect=OSError(28, "No space left on device")), pytest.raises(HooklineError):
+    for owner, step in ((Path, "rename"), (os, "replace")):
+        with (
+            patch.object(owner, step, side_effect=OSError(28, "No space left on device")),
+            pytest.raises(HooklineError),
+        ):
             company.gives(newer)
         assert version_in(company) == 1
     assert company.gives(newer).is_new

@@ -28,7 +28,16 @@ from hookline.cli.terminal.session import (
     open_model,
     past_session,
 )
-from hookline.cli.terminal.slash import COMMANDS, command_in, hook_states, show_help, show_hooks, unknown, untrusted
+from hookline.cli.terminal.slash import (
+    COMMANDS,
+    command_in,
+    hook_states,
+    show_help,
+    show_hooks,
+    switch_hooks,
+    unknown,
+    untrusted,
+)
 from hookline.contract.events import SessionEndReason, SessionStartSource
 from hookline.errors import HooklineError
 
@@ -142,6 +151,8 @@ class _Conversation:
                 self._terminal.say("")
             case "/help":
                 show_help(self._terminal)
+            case "/hooks" if words := line.split()[1:]:
+                self._terminal.say(await switch_hooks(self._session.config, words))
             case "/hooks":
                 show_hooks(self._terminal, await hook_states(self._session.config), self._session.watch)
             case "/compress":

@@ -1,7 +1,7 @@
 """The commands of the interactive mode: their names, and the output of some of them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -11,10 +11,13 @@ from hookline.cli.guess import did_you_mean
 from hookline.cli.terminal.readiness import HookStates, states_of
 from hookline.cli.terminal.screen import EXPAND_KEY, Terminal
 from hookline.config import Config
+from hookline.contract.hooks import HookEntry
+from hookline.settings.merge import PROGRAM_RANK
 
 COMMANDS: Mapping[str, str] = {
     "/help": "show this",
-    "/hooks": "show the configured hooks, and what they did in this session",
+    "/hooks": "show the configured hooks, and what they did in this session; /hooks disable NAME, enable NAME, "
+    "disable-all and enable-all switch them until the session ends",
     "/compress": "let the model summarize the conversation, to make room",
     "/clear": "end this session and start a new one",
     "/quit": "leave (also Ctrl-D)",
@@ -25,6 +28,8 @@ KEYS: Mapping[str, str] = {
     EXPAND_KEY: "show all of the last output that was cut",
 }
 
+_SWITCHES = ("enable", "disable", "enable-all", "disable-all")
+_USAGE = "/hooks, /hooks enable NAME, /hooks disable NAME, /hooks enable-all or /hooks disable-all"
 _COMMAND = re.compile(r"/[A-Za-z]*")
 
 
@@ -72,6 +77,43 @@ def show_hooks(terminal: Terminal, hooks: HookStates | None, watch: HookWatch) -
         terminal.say_parts((hook.label, "bold"), (f"  {when}", ""), (f"  {hook.source.value}", "dim"))
         known = "; ".join(filter(None, [state, _history(watch.record_of(hook))]))
         terminal.indented([known or "has not run yet"], "yellow" if state else "dim")
+
+
+async def switch_hooks(config: Config, words: Sequence[str]) -> str:
+    """Enables or disables hooks until the session ends, and returns what happened; `words` follow `/hooks`.
+
+    Hooks of the system's settings and required ones are an administrator's, so a session can't disable them.
+    """
+    system = config.get_hook_system()
+    if system is None:
+        return 'Hooks are disabled; "enableHooks": true in the settings enables them.'
+    await system.initialize()
+    action, name = words[0].lower(), " ".join(words[1:])
+    hooks = system.get_all_hooks()
+    labels = list(dict.fromkeys(hook.label for hook in hooks))
+    if action not in _SWITCHES or bool(name) == action.endswith("-all"):
+        return f"Write {_USAGE}."
+    if name and name not in labels:
+        return f"There is no hook {name!r}; {did_you_mean(name, labels, '/hooks lists them.')}"
+    enabled = action.startswith("enable")
+    fixed = {} if enabled else {hook.label: why for hook in hooks if (why := _why_fixed(hook)) is not None}
+    chosen = [name] if name else labels
+    for label in chosen:
+        if label not in fixed:
+            system.set_hook_enabled(label, enabled=enabled)
+    changed = [label for label in chosen if label not in fixed]
+    said = [f"{'Enabled' if enabled else 'Disabled'} {', '.join(changed)} until the session ends."] if changed else []
+    said += [f"{label} stays enabled: {fixed[label]}." for label in chosen if label in fixed]
+    return " ".join(said) or "No hooks are configured; hookline init writes a first one."
+
+
+def _why_fixed(hook: HookEntry) -> str | None:
+    """Why a session can't disable a hook; None if it can."""
+    if hook.required:
+        return "it is required"
+    if hook.policy is not None or hook.rank >= PROGRAM_RANK:
+        return f"it comes from {hook.origin}"
+    return None
 
 
 def _history(record: HookRecord) -> str:
