@@ -259,10 +259,10 @@ def test_contents_in_every_form_that_the_sdk_takes(
     assert rewritten(contents, *messages) == expected
 
 
-def test_dropping_the_only_messages_changes_nothing() -> None:
-    """A request without any content cannot be sent, so it stays as it was."""
-    contents = [user("a"), model("b")]
-    assert rewritten(contents) is contents
+@pytest.mark.attack("30.A5", "a hook that redacts by dropping every message")
+def test_dropped_messages_are_not_sent() -> None:
+    """An empty list of messages is a rewrite like any other: no text comes back."""
+    assert rewritten([user("a"), model("b")]) == []
 
 
 def test_a_dropped_text_takes_its_signature_along() -> None:
@@ -446,8 +446,7 @@ def test_the_next_hook_is_told_what_would_be_sent(
     shown: Any = to_hook_llm_request(base)
     told, sent = overlay_llm_request(shown, merged), to_hook_llm_request(from_hook_llm_request(merged, base))
     messages, _ = split_system(told["messages"], shown["messages"])
-    if merged.get("messages") != []:
-        assert sorted(map(str, sent["messages"])) == sorted(map(str, messages))
+    assert sorted(map(str, sent["messages"])) == sorted(map(str, messages))
     assert {**told, "messages": None} == {**sent, "messages": None}
 
 

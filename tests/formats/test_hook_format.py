@@ -65,12 +65,17 @@ def test_every_parameter_that_hooks_see_can_be_read() -> None:
         ),
         pytest.param(
             {"contents": "a", "messages": [], "generationConfig": {"topP": 1}, "config": {}},
-            SHOWN,
+            {**SHOWN, "messages": []},
             id="the-hook-format-wins",
         ),
         pytest.param({"contents": 5, "generationConfig": "x"}, SHOWN, id="nonsense"),
-        pytest.param({"contents": []}, SHOWN, id="an-empty-conversation-is-not-sent"),
-        pytest.param({"messages": [user("")]}, SHOWN, id="nor-one-without-text"),
+        pytest.param({"messages": []}, {**SHOWN, "messages": []}, id="an-empty-list-drops-every-text"),
+        pytest.param({"contents": []}, {**SHOWN, "messages": []}, id="in-either-form"),
+        pytest.param({"messages": [user("")]}, {**SHOWN, "messages": []}, id="so-does-one-without-text"),
+        pytest.param({"messages": [{"role": "user"}]}, {**SHOWN, "messages": []}, id="or-with-a-content-removed"),
+        pytest.param({"contents": [{"role": "user", "parts": []}]}, {**SHOWN, "messages": []}, id="or-without-parts"),
+        pytest.param({"messages": [], "systemInstruction": "S"}, {**SHOWN, "messages": []}, id="with-an-instruction"),
+        pytest.param({"messages": [5]}, SHOWN, id="a-list-of-wrong-types-changes-nothing"),
         pytest.param(
             {"systemInstruction": {"role": "system", "parts": [{"text": "S"}]}},
             {**SHOWN, "messages": [system("S"), user("q")]},
@@ -114,6 +119,14 @@ def test_a_tool_configuration_is_laid_over_by_key(changes: dict[str, Any], expec
     assert overlay_llm_request(request, {"toolConfig": changes}).get("toolConfig") == expected
 
 
+def test_a_system_message_that_was_sent_makes_a_list_the_whole_conversation() -> None:
+    """A hook that keeps the messages it likes has dropped the others, also if only the system prompt is left."""
+    request = {"model": "m", "messages": [system("S"), user("secret")]}
+    assert overlay_llm_request(request, {"messages": [system("S")]})["messages"] == [system("S")]
+    added = overlay_llm_request(request, {"messages": [system("N")]})["messages"]
+    assert added == [system("N"), user("secret")]
+
+
 def test_a_system_instruction_replaces_the_requests_system_messages() -> None:
     """A request in hook form has its instruction among the messages."""
     request = {"model": "m", "messages": [system("old"), user("q")]}
@@ -144,8 +157,11 @@ def test_a_system_instruction_replaces_the_requests_system_messages() -> None:
             id="wrong-types-replace-nothing",
         ),
         pytest.param(
-            {"messages": [user("x")]}, {"messages": []}, {"messages": [user("x")]}, id="nor-does-an-empty-list"
+            {"messages": [user("x")]}, {"messages": []}, {"messages": []}, id="an-empty-list-drops-every-text"
         ),
+        pytest.param({"messages": []}, {"messages": [system("S")]}, {"messages": []}, id="which-no-instruction-undoes"),
+        pytest.param({"messages": []}, {"model": "m"}, {"messages": [], "model": "m"}, id="nor-another-change"),
+        pytest.param({"messages": []}, {"messages": [user("y")]}, {"messages": [user("y")]}, id="but-new-messages-do"),
         pytest.param(
             {"toolConfig": {"mode": "ANY"}},
             {"toolConfig": {"allowedFunctionNames": ["f"], "mode": "odd"}},

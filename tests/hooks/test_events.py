@@ -257,20 +257,18 @@ def test_a_request_is_changed(make_hooks: MakeHooks) -> None:
     assert REQUEST["messages"] == [{"role": "user", "content": "hi"}]
 
 
-def test_a_hook_that_drops_every_message_is_told_that_nothing_changes(
-    make_hooks: MakeHooks, memory: MemorySink
-) -> None:
-    """A request can't be sent without any; verdict and log say so, and what to do."""
+def test_a_hook_can_drop_every_message(make_hooks: MakeHooks, memory: MemorySink) -> None:
+    """An empty list is a rewrite: no text is sent, and verdict, log and advice say so."""
     gate = asyncio.run(
         make_hooks({"BeforeModel": [hook(specific(llm_request={"messages": []}), name="wipe")]})
         .session()
         .before_model(REQUEST)
     )
-    assert (gate.request is REQUEST, gate.changed, gate.blocked) == (True, False, False)
+    assert (gate.request["messages"], gate.changed, gate.blocked) == ([], True, False)
     assert gate.verdict is not None
+    assert gate.verdict.request == {**REQUEST, "messages": []}
     (advice,) = gate.verdict.runs[0].advice
-    assert "dropped every message" in advice
-    assert "answer with a decision of block" in advice
+    assert "drops every message" in advice
     assert any(record.message == f"BeforeModel: wipe: {advice}" for record in memory.records)
 
 

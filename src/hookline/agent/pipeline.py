@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hookline.config import Config
     from hookline.formats.genai.sdk import GenerateContentResponse
 
+_NOTHING_LEFT = "a BeforeModel hook dropped every message, so there was nothing to send to the model"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
@@ -63,6 +65,8 @@ async def call_model(
     if before.blocked:
         return _blocked(before)
     request = before.modified_request or request
+    if not request.contents:
+        return replace(_blocked(before), blocked=True, reason=_NOTHING_LEFT)
     streams = not _is_held(config)
     chunks: list[GenerateContentResponse] = []
     async with aclosing(model.stream(_sendable(request))) as stream:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from hookline.contract.answers import Answer, said
+from hookline.engine.selection import keep_within_limits
 from hookline.formats.hook_format import overlay_llm_request, settle_llm_response
 
 Told = Mapping[str, Any]
@@ -48,11 +49,14 @@ def change_output(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dic
     return _changed("tool_response", told, None if output is None else response)
 
 
-def change_request(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
-    """The request with the hooks' changes laid over it."""
+def change_request(told: Told, merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
+    """The request with the hooks' changes laid over it; they can't add a tool that was taken from the model."""
     changes = said(merged.llm_request)
+    if changes is None:
+        return {}
     before = _object(told.get("llm_request"))
-    return _changed("llm_request", told, None if changes is None else overlay_llm_request(before, dict(changes)))
+    wanted = keep_within_limits(overlay_llm_request(before, dict(changes)), before, answers)
+    return _changed("llm_request", told, wanted)
 
 
 def change_response(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutio
 from hookline.contract.vocabulary import HookMode
 from hookline.engine.event_table import EVENT_TABLE, EventRow
 from hookline.engine.merge import Merged, merge_or_decision
+from hookline.engine.selection import narrowed_answer
 from hookline.engine.trials import without_trials
 
 Runs = Sequence[HookExecutionResult]
@@ -83,6 +84,9 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
     if (blocked or stop) and said(answer.llm_response) is not None:
         answer = _without_foreign_response(row, merged, answers, standing)
     asking = [one for one in answers if may_ask and _ASK in (one.decision, one.permission)]
+    effect = _effect(row, told, answer, answers, blocked=blocked)
+    if answer.llm_request is not UNSET:
+        answer = narrowed_answer(answer, effect.get("request") or told.get("llm_request") or {})
     # A block that another hook undid has its reason shown all the same if the operation is blocked in the end.
     objecting = answers if denied else standing
     return {
@@ -108,7 +112,7 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
         "suppress": answer.suppress is True,
         "answer": answer,
         "holders": merged.holders,
-        **_effect(row, told, answer, answers, blocked=blocked),
+        **effect,
     }
 
 

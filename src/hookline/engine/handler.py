@@ -35,6 +35,7 @@ from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.plan import HookPlanner
 from hookline.engine.run import HookRunner, skips
+from hookline.engine.selection import ToolLimits, limits_in_force
 
 if TYPE_CHECKING:
     from hookline.contract.llm import GenerateContentParameters  # a dataclass, which is slow to load
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _SOON_S = 0.02
 # Asking an enumeration for one of its members takes measurable time in every event.
 _BLOCK = OnError.BLOCK
+_ABOUT_TOOLS = frozenset({HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.BEFORE_TOOL})
 
 
 class HookEventHandler:
@@ -78,6 +80,7 @@ class HookEventHandler:
         """Whether answers to lifecycle events are applied, as far as the settings could be read."""
         self._has_changed = has_changed
         self._refresh = refresh
+        self._limits = ToolLimits()
         self._bus = bus
         self._subscription: Subscription | None = None
         if bus is not None:
@@ -168,10 +171,10 @@ class HookEventHandler:
         `session` is the session that it belongs to, where a program has several.
         """
         if session is None:
-            return await self._fire_and_log(event, fields, self._facts)
+            return await self._fire_limited(event, fields, self._facts, self._limits)
         token = current_session.set(session)
         try:
-            return await self._fire_and_log(event, fields, session)
+            return await self._fire_limited(event, fields, session, _limits_of(session))
         finally:
             current_session.reset(token)
 
@@ -183,6 +186,11 @@ class HookEventHandler:
             return False
         if self._planner.create_execution_plan(event, subject) is not None:
             return False
+        limits = self._limits if session is None else _limits_of(session)
+        if limits is not None and event in _ABOUT_TOOLS:
+            if event is HookEventName.BEFORE_TOOL and limits.why_refused(subject or "") is not None:
+                return False
+            limits.follow(Verdict(event=event, subject=subject))
         token = current_session.set(session)
         try:
             reason = self._planner.why_nothing_runs(event, subject)
@@ -190,6 +198,28 @@ class HookEventHandler:
         finally:
             current_session.reset(token)
         return True
+
+    async def _fire_limited(
+        self, event: HookEventName, fields: Mapping[str, Any], facts: SessionFacts, limits: ToolLimits | None
+    ) -> Verdict:
+        """Fires an event within the choice of tools of its conversation, which it may narrow."""
+        if limits is None or event not in _ABOUT_TOOLS:
+            return await self._fire_and_log(event, fields, facts)
+        if event is HookEventName.BEFORE_TOOL:
+            tool = fields.get("tool_name")
+            why = limits.why_refused(tool) if isinstance(tool, str) else None
+            if why is None:
+                return await self._fire_and_log(event, fields, facts)
+            self._event_log.refused(event, why)
+            return blocked(Verdict(event=event, subject=tool), why)
+        token = limits_in_force.set(limits.layers if event is HookEventName.BEFORE_MODEL else ())
+        try:
+            verdict = await self._fire_and_log(event, fields, facts)
+        finally:
+            limits_in_force.reset(token)
+        if verdict.fault is None:
+            limits.follow(verdict)
+        return verdict
 
     async def _fire_and_log(self, event: HookEventName, fields: Mapping[str, Any], facts: SessionFacts) -> Verdict:
         progress = _Progress()
@@ -290,7 +320,17 @@ class HookEventHandler:
         """The response to a request; `is_authenticated` says whether its `asker` can be believed."""
         from hookline.engine.mediation import respond  # noqa: PLC0415 - few programs have a bus
 
-        return await respond(message, self.fire, self._in_hook_form, is_authenticated=is_authenticated)
+        return await respond(message, self._fire_for_bus, self._in_hook_form, is_authenticated=is_authenticated)
+
+    async def _fire_for_bus(
+        self, event: HookEventName, fields: Mapping[str, Any], session: SharedSession | None = None
+    ) -> Verdict:
+        """Fires an event of another program, whose requests don't change what this one's model may call."""
+        token = current_session.set(session)
+        try:
+            return await self._fire_and_log(event, fields, self._facts if session is None else session)
+        finally:
+            current_session.reset(token)
 
     async def ready(self) -> None:
         """Returns when requests on the bus reach us; without a bus at once."""
@@ -346,6 +386,11 @@ class HookEventHandler:
         if "llm_response" in fields and not _is_in_hook_form(response := fields["llm_response"], is_sdk_response):
             translated["llm_response"] = translator.to_hook_llm_response(response)
         return {**fields, **translated}
+
+
+def _limits_of(session: SharedSession) -> ToolLimits | None:
+    """The choice of tools in a session; None for one that is not kept from one event to the next."""
+    return getattr(session, "tool_limits", None)
 
 
 class _Progress(msgspec.Struct):

@@ -112,7 +112,7 @@ def merge_tool_selection(answers: Answers) -> Merged:
     _join_user_notes(draft, answers)
     given = [(answer.rank, tools) for answer in answers if (tools := said(answer.tools)) is not None]
     if given:
-        draft.set("tools", _unite(given), [index for index, answer in enumerate(answers) if said(answer.tools)])
+        draft.set("tools", unite_tools(given), [index for index, answer in enumerate(answers) if said(answer.tools)])
         draft.other_specific["hookEventName"] = HookEventName.BEFORE_TOOL_SELECTION.value
     return draft.merged()
 
@@ -266,7 +266,7 @@ def _lay_over(name: str, before: Mapping[str, Any], changes: Mapping[str, Any], 
     return merge_llm_requests(before, changes, is_told=is_told)
 
 
-def _unite(selections: Sequence[tuple[int, ToolSelection]]) -> ToolSelection:
+def unite_tools(selections: Sequence[tuple[int, ToolSelection]]) -> ToolSelection:
     """One selection out of several, each with the rank of its layer."""
     most_trusted = max(rank for rank, _ in selections)
     # The mode that restricts nothing must not take the place of the request's own beside a more trusted layer's names.

@@ -10,8 +10,8 @@ from hookline.contract.text import whole_text
 Role = Literal["user", "model", "system"]
 
 _ROLES: Mapping[str, Role] = {"user": "user", "model": "model", "assistant": "model", "system": "system"}
-NOTHING_LEFT = "a hook dropped every message; a request can't be sent without any, so the conversation stays as it was"
-NOTHING_LEFT_REMEDY = "to keep it from the model, answer with a decision of block"
+NOTHING_LEFT = "it drops every message, so the request is sent without any text"
+NOTHING_LEFT_REMEDY = "to keep the model from being called, answer with a decision of block"
 
 # Model APIs hold these numbers in 32 bits.
 _LIMIT = 2**31 - 1
@@ -30,35 +30,45 @@ def merge_llm_requests(
     for name in ("config", "toolConfig"):
         if before.get(name) and merged[name] is not None:
             merged[name] = {**before[name], **merged[name]}
-    if is_told and after.get("messages") and "systemInstruction" not in after:
+    if is_told and after.get("messages") is not None and "systemInstruction" not in after:
         merged.pop("systemInstruction", None)  # it was told as a system message
     if before.get("messages"):
         merged["messages"] = _merge_messages(before["messages"], after, is_told=is_told)
+    elif before.get("messages") == [] and _is_of_system(read_messages(after.get("messages")) or []):
+        merged["messages"] = []  # system messages alone don't bring back what the earlier hook dropped
     return merged
 
 
 def _merge_messages(earlier: Any, after: Mapping[str, Any], *, is_told: bool) -> list[Any]:
     before = read_messages(earlier) or []
-    if not after.get("messages"):
+    if after.get("messages") is None:
         # A system instruction takes the place of the system messages that its hook was told.
         is_replaced = is_told and bool(message_text(after.get("systemInstruction")))
         return [one for one in before if one["role"] != "system"] if is_replaced else earlier
     later = read_messages(after["messages"]) or []
+    if not later:
+        return []
     unseen = [one for one in before if one["role"] == "system" and one not in later and not is_told]
-    if all(one["role"] == "system" for one in later):
+    if _is_of_system(later):
         # System messages alone are no conversation: what the earlier hook made of it stays.
         return [*unseen, *after["messages"], *(one for one in before if one["role"] != "system")]
     return [*unseen, *after["messages"]]
+
+
+def _is_of_system(messages: Sequence[LLMMessage]) -> bool:
+    return all(message["role"] == "system" for message in messages)
 
 
 def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """The request as it would be sent with a hook's changes, or with the merged changes of several hooks.
 
     A system instruction takes the place of the request's system messages, and comes before those of the same answer.
-    System messages alone are no conversation: the request's other messages follow them.
+    New system messages alone are no conversation: the request's other messages follow them. An empty list of messages
+    drops every text.
     """
     wanted, given = normalize_llm_request(request), normalize_llm_request(changes)
-    changed = {name: value for name, read in _READERS.items() if (value := read(given.get(name)))}
+    read = {name: reader(given.get(name)) for name, reader in _READERS.items()}
+    changed = {name: value for name, value in read.items() if value or (name == "messages" and value == [])}
     if "model" in changed:
         wanted["model"] = changed["model"]
     if "messages" in changed or "systemInstruction" in changed:
@@ -71,19 +81,6 @@ def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) 
         if not wanted["toolConfig"]:
             del wanted["toolConfig"]
     return wanted
-
-
-def wanted_request(told: LLMRequest, hook_request: Mapping[str, Any]) -> LLMRequest:
-    """The request that hooks were told with their changes, for putting it back into the program's own format.
-
-    In hook form a request can't be without messages; here messages that hooks don't see may be left.
-    """
-    wanted: Any = overlay_llm_request(told, hook_request)
-    dropped = read_messages(normalize_llm_request(hook_request).get("messages")) == []
-    if dropped and wanted["messages"] == told["messages"]:
-        wanted["messages"] = []
-    request: LLMRequest = wanted
-    return request
 
 
 def split_system(messages: Sequence[LLMMessage], shown: Sequence[LLMMessage]) -> tuple[list[LLMMessage], list[str]]:
@@ -158,8 +155,8 @@ def normalize_llm_request(request: Mapping[str, Any]) -> dict[str, Any]:
     """The request with `contents` read as `messages` and `generationConfig` as `config`; other keys as they are."""
     normal = dict(request)
     contents = normal.pop("contents", None)
-    messages = [message for content in listed(contents) if (message := _message(content))]
-    if "messages" not in normal and (messages or contents == []):
+    messages = None if contents is None else read_messages(listed(contents))
+    if "messages" not in normal and messages is not None:
         normal["messages"] = messages
     generation = normal.pop("generationConfig", None)
     if isinstance(generation, Mapping) and "config" not in normal:
@@ -168,11 +165,12 @@ def normalize_llm_request(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_messages(given: Any) -> list[LLMMessage] | None:
-    """The usable messages of a list; None for anything else, and for a list of nothing but nonsense."""
+    """The messages of a list that have a text; None for anything else, and for a list of values of the wrong type."""
     if not isinstance(given, list):
         return None
     messages = [message for entry in given if (message := _message(entry))]
-    return messages if messages or not given else None
+    # A message whose text was taken away is an answer: its text must not come back.
+    return messages if messages or not given or any(map(_is_blank, given)) else None
 
 
 def message_text(content: Any) -> str | None:
@@ -200,7 +198,10 @@ def listed(value: Any) -> list[Any]:
 
 def _conversation(changed: Mapping[str, Any], current: Sequence[LLMMessage]) -> list[LLMMessage]:
     messages: list[LLMMessage] = changed.get("messages", [])
-    if all(message["role"] == "system" for message in messages):
+    if changed.get("messages") == []:
+        return []
+    # A list with a system message that the hook was sent is the whole conversation, of which the hook dropped the rest.
+    if _is_of_system(messages) and not any(message in current for message in messages):
         messages = [*messages, *(message for message in current if message["role"] != "system")]
     if "systemInstruction" not in changed:
         return messages
@@ -243,6 +244,20 @@ def _message(entry: Any) -> LLMMessage | None:
     text = message_text(given.get("content", given))
     role = given.get("role")
     return {"role": _ROLES.get(role, "user") if isinstance(role, str) else "user", "content": text} if text else None
+
+
+def _is_blank(entry: Any) -> bool:
+    """True for a message without a text, in any form that hooks write; False for a value of the wrong type."""
+    content = entry
+    if isinstance(entry, Mapping):
+        content = next((entry[name] for name in ("content", "parts", "text") if entry.get(name) is not None), None)
+        if content is None:
+            return "role" in entry
+        if isinstance(content, Mapping):
+            content = content.get("parts", content.get("text", 0))
+    elif not isinstance(entry, str):
+        return False
+    return all(_piece_text(piece) is not None for piece in listed(content))
 
 
 def _piece_text(piece: Any) -> str | None:

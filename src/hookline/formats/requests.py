@@ -9,7 +9,7 @@ from hookline.contract.llm import HookToolConfig, LLMConfig, LLMRequest, ToolMod
 from hookline.contract.text import tell, whole_text
 from hookline.errors import FormatError
 from hookline.formats.conversation import ContentFormat, read_messages_of, rewrite_contents
-from hookline.formats.hook_format import GENERATION, NOTHING_LEFT, NOTHING_LEFT_REMEDY, wanted_request
+from hookline.formats.hook_format import GENERATION, overlay_llm_request
 from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
 
 Native = Mapping[str, Any]
@@ -99,13 +99,13 @@ def from_hook(hook_request: Mapping[str, Any], base: Native, api: Api) -> dict[s
     Returns the base itself when they change nothing.
     """
     told = to_hook(base, api)
-    wanted = wanted_request(told, hook_request)
+    wanted: Any = overlay_llm_request(told, hook_request)
     changes: dict[str, Any] = {}
     if wanted["model"] != told["model"]:
         changes["model"] = wanted["model"]
     if wanted["messages"] != told["messages"]:
         rewritten = rewrite_contents(api.contents(base), wanted["messages"], api.form)
-        changes |= api.put_contents(base, rewritten) if rewritten else report_nothing_left()
+        changes |= api.put_contents(base, rewritten)
     changes |= _changed_parameters(base, told["config"], wanted["config"], api)
     choice = wanted.get("toolConfig", {})
     if choice != told.get("toolConfig", {}):
@@ -117,12 +117,6 @@ def with_note(native: Native, text: str, api: Api) -> dict[str, Any]:
     """The request with a note for the model's eyes as its last message."""
     note = api.form.make("user", f"[System] {whole_text(text)}")
     return _with(native, api.put_contents(native, [*api.contents(native), note]))
-
-
-def report_nothing_left() -> dict[str, Any]:
-    """Reports that hooks dropped a whole conversation, and changes nothing: a request can't be without any message."""
-    report(f"{NOTHING_LEFT}; {NOTHING_LEFT_REMEDY}")
-    return {}
 
 
 def offer(native: Native, permits: Permits, mode: ToolMode | None, api: Api) -> dict[str, Any]:

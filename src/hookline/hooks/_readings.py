@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hookline.contract.llm import LLMRequest, LLMResponse
     from hookline.contract.records import AdviceRecord
     from hookline.contract.verdict import Verdict
+    from hookline.engine.selection import ToolLimit
     from hookline.triggers.apply_tool import Write
 
 
@@ -22,9 +23,9 @@ def selection(verdict: "Verdict | None", request: "LLMRequest", tools: tuple[str
     """Which tools may be offered; the request's own configuration counts where hooks left it alone."""
     own = request.get("toolConfig") or {}
     if verdict is None or verdict.answer is None:
-        return Selection(allowed=tools, mode=own.get("mode"), verdict=verdict)
+        return Selection(allowed=tools, offered=tools, mode=own.get("mode"), verdict=verdict)
     if verdict.tools is None:
-        return Selection(allowed=tools, mode=own.get("mode"), **_shared(verdict))
+        return Selection(allowed=tools, offered=tools, mode=own.get("mode"), **_shared(verdict))
     from hookline.formats.hook_format import overlay_hook_tool_config
 
     chosen = verdict.tools.to_dict()
@@ -33,8 +34,27 @@ def selection(verdict: "Verdict | None", request: "LLMRequest", tools: tuple[str
         del chosen["mode"]
     config = overlay_hook_tool_config(own, chosen)
     names, mode = config.get("allowedFunctionNames"), config.get("mode")
-    restricted = Selection(mode=mode, names=None if names is None else frozenset(names), **_shared(verdict))
+    restricted = Selection(
+        mode=mode, names=None if names is None else frozenset(names), offered=tools, **_shared(verdict)
+    )
     return replace(restricted, allowed=tuple(name for name in tools if restricted.permits(name)))
+
+
+def limits_of(chosen: Selection | None) -> "tuple[ToolLimit, ...]":
+    """What a selection keeps later events from widening."""
+    if chosen is None:
+        return ()
+    from hookline.contract.answers import ToolSelection
+    from hookline.engine.selection import ToolLimit, layers_of
+    from hookline.settings.merge import PROGRAM_RANK
+
+    if chosen.verdict is not None and chosen.verdict.event is HookEventName.BEFORE_TOOL_SELECTION:
+        return layers_of(chosen.verdict)
+    if chosen.names is None and chosen.mode != "NONE":
+        return ()
+    # The program made it itself, or several layers did.
+    names = None if chosen.names is None else tuple(sorted(chosen.names))
+    return (ToolLimit(PROGRAM_RANK, ToolSelection(mode=chosen.mode, names=names)),)
 
 
 def model_gate(verdict: "Verdict", request: "LLMRequest", chosen: Selection | None = None) -> ModelGate:
@@ -56,17 +76,18 @@ def model_gate(verdict: "Verdict", request: "LLMRequest", chosen: Selection | No
 def _restriction(
     verdict: "Verdict", request: "LLMRequest", wanted: "LLMRequest", chosen: Selection
 ) -> Selection | None:
-    """What is left of a selection when a BeforeModel hook changes the request's choice of tools; it adds no tool."""
+    """The tools to offer when a BeforeModel hook changes the choice; the engine has kept it within its limits."""
     config = wanted.get("toolConfig") or {}
     if config == (request.get("toolConfig") or {}):
         return None
-    lists = [names for names in (config.get("allowedFunctionNames"), chosen.names) if names is not None]
+    names = config.get("allowedFunctionNames")
     restricted = Selection(
-        mode="NONE" if chosen.mode == "NONE" else config.get("mode") or chosen.mode,
-        names=frozenset.intersection(*map(frozenset, lists)) if lists else None,
+        mode=config.get("mode"),
+        names=None if names is None else frozenset(names),
+        offered=chosen.offered,
         verdict=verdict,
     )
-    return replace(restricted, allowed=tuple(name for name in chosen.allowed if restricted.permits(name)))
+    return replace(restricted, allowed=tuple(name for name in chosen.offered if restricted.permits(name)))
 
 
 def model_answer(verdict: "Verdict") -> ModelAnswer:

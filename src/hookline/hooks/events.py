@@ -31,12 +31,13 @@ from hookline.triggers.results import (
 if TYPE_CHECKING:
     from hookline.contract.records import AdviceRecord
     from hookline.contract.verdict import Verdict
+    from hookline.engine.selection import ToolLimits
 
 
 class SessionEvents:
     """One method per event; each returns what its hooks decided."""
 
-    __slots__ = ("_agent", "_cwd", "_engine", "_id", "_is_closed", "_selection", "_transcript_path")
+    __slots__ = ("_agent", "_cwd", "_engine", "_id", "_is_closed", "_selection", "_tool_limits", "_transcript_path")
 
     def __init__(self, engine: Engine, session_id: str, *, agent: str | None, cwd: str, transcript_path: str) -> None:
         self._engine = engine
@@ -45,6 +46,7 @@ class SessionEvents:
         self._cwd = cwd
         self._transcript_path = transcript_path
         self._selection: Selection | None = None
+        self._tool_limits: ToolLimits | None = None
         self._is_closed = False
 
     @property
@@ -59,6 +61,17 @@ class SessionEvents:
     def selection(self, selection: Selection | None) -> None:
         check_type("selection", selection, Selection | None, "a Selection or None")
         self._selection = selection
+        if self._tool_limits is not None or selection is not None:
+            self.tool_limits.set(readings.limits_of(selection))
+
+    @property
+    def tool_limits(self) -> "ToolLimits":
+        """What the engine enforces of the selection, for `HookEventHandler.fire`."""
+        if self._tool_limits is None:
+            from hookline.engine.selection import ToolLimits  # noqa: PLC0415 - not loaded while hooks are disabled
+
+            self._tool_limits = ToolLimits()
+        return self._tool_limits
 
     async def select_tools(self, request: LLMRequest, tools: Iterable[str]) -> Selection:
         """Fires BeforeToolSelection: which of these tools may be offered to the model.

@@ -31,6 +31,7 @@ class Selection(_Result):
         allowed: the tools to offer: those that were given and that hooks allow, in the given order.
         mode: "AUTO", "ANY" (the model must call one) or "NONE", if a hook or the request says so.
         names: every name that hooks allow; None when they restrict nothing.
+        offered: the tools that were given.
         note: a text for the model, to be added to this request only, as `[System] …`.
         stop: True when the agent has to stop now.
         stop_reason: why; to be shown to the user.
@@ -41,6 +42,7 @@ class Selection(_Result):
     allowed: tuple[str, ...] = ()
     mode: ToolMode | None = None
     names: frozenset[str] | None = None
+    offered: tuple[str, ...] = field(default=(), repr=False)
 
     def permits(self, name: str) -> bool:
         """Whether the model may call the tool of this name."""

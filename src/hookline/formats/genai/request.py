@@ -15,10 +15,9 @@ from hookline.formats.hook_format import (
     GENERATION,
     listed,
     message_text,
+    overlay_llm_request,
     split_system,
-    wanted_request,
 )
-from hookline.formats.requests import report_nothing_left
 
 _ATTRIBUTES = {name: snake(name) for name in GENERATION}
 
@@ -56,7 +55,7 @@ def from_hook_llm_request(
     """
     given = base or GenerateContentParameters(model="", contents=[])
     told = to_hook_llm_request(given)
-    wanted = wanted_request(told, hook_request)
+    wanted: Any = overlay_llm_request(told, hook_request)
     messages, instructions = wanted["messages"], list[str]()
     if base is not None:
         messages, instructions = split_system(messages, told["messages"])
@@ -81,10 +80,7 @@ def append_system_note(params: GenerateContentParameters, text: str) -> Generate
 def _rewrite(current: Any, told: list[LLMMessage], messages: list[LLMMessage]) -> Any:
     if messages == told:
         return current
-    rewritten = rewrite_contents(listed(current), messages, contents)
-    if not rewritten:
-        report_nothing_left()
-    return rewritten or current
+    return rewrite_contents(listed(current), messages, contents)
 
 
 def _with_note(content: Any, note: str) -> list[Any]:
