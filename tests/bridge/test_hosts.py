@@ -170,7 +170,11 @@ def test_a_rewrite_of_one_file_of_a_patch_is_a_deny() -> None:
 
 def test_a_rewrite_of_a_command_with_a_patch_in_it_is_sent() -> None:
     """The command itself was rewritten, so the agent can be told."""
-    question = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": f"x <<E\n{PATCH}\nE"}}
+    question = {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": f"apply_patch <<'E'\n{PATCH}\nE"},
+    }
     heard = HOSTS["codex"].hear(question, None)
     changed = Verdict(event=HookEventName.BEFORE_TOOL, arguments={"command": "true"})
     outcome = combine(heard, [changed, *[Verdict(event=HookEventName.BEFORE_TOOL)] * 4])
@@ -283,15 +287,20 @@ def test_what_hooks_make_of_a_model_call_is_passed_on_to_gemini_cli(
 @pytest.mark.parametrize("payload", [{}, {"hook_event_name": ""}, {"hook_event_name": 3, "toolName": 4}])
 def test_a_question_that_can_not_be_read_is_never_taken_for_a_harmless_one(host: Host, payload: dict[str, Any]) -> None:
     """Nobody knows what the agent is about to do."""
-    with pytest.raises(UnreadableQuestionError):
-        host.hear(payload, None)
+    try:
+        heard = host.hear(payload, None)
+    except UnreadableQuestionError:
+        return
+    assert heard.fault
+    assert not heard.questions
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
 def test_every_event_of_an_agent_can_be_heard_and_answered(host: Host) -> None:
     """Missing fields cost nothing but themselves; a deny has a reason in every answer that blocks."""
     for theirs in host.events:
-        heard = host.hear({"tool_name": "x", "toolName": "x", "hook_event_name": theirs}, theirs)
+        given = {"tool_name": "x", "toolName": "x", "tool_input": {}, "toolArgs": {}, "command": "x", "file_path": "x"}
+        heard = host.hear({**given, "hook_event_name": theirs}, theirs)
         assert heard.questions
         for outcome in (Outcome(), DENY, Outcome(stop=True, stop_reason="s"), Outcome(context="c", suppress=True)):
             host.say(heard, outcome)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from hookline.bridge.host import Heard, Host, Outcome, Said
-from hookline.bridge.judge import hosts, judge, read_payload, refusal
+from hookline.bridge.judge import deny_unreadable, hosts, judge, read_payload, refusal
 from hookline.bridge.memory import LastAsked
 from hookline.bridge.systems import Caller, NotServedError, Systems
 from hookline.bridge.words import Words, fails_open, read_words
@@ -90,6 +90,8 @@ class Bridge:
                 return Said(lost=(f"{heard.theirs} of {host.agent} has no counterpart here, so no hook was asked",))
             _stop_endless_calls(call.environ)
             with self.systems.lease(_caller(call, words, heard)) as lease:
+                if heard.fault:
+                    return deny_unreadable(host, heard, lease)
                 return await judge(host, heard, lease, words.deadline)
         except NotServedError:
             raise

@@ -11,7 +11,7 @@ from hookline.bridge.host import (
     Payload,
     Said,
     losses,
-    mapping,
+    object_of,
     required,
     text,
     with_question,
@@ -40,7 +40,7 @@ def hear_in(dialect: Dialect, payload: Payload, event: str | None) -> Heard:
 
     def call(payload: Payload) -> tuple[Tool, Arguments]:
         name = required(payload, "tool_name", "tool", dialect.agent)
-        return dialect.tool_of_theirs(name), mapping(payload.get("tool_input"))
+        return dialect.tool_of_theirs(name), object_of(payload.get("tool_input"), "tool_input", dialect.agent)
 
     return with_question(heard, payload, partial(_fields, dialect), call, _response)
 

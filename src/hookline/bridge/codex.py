@@ -1,6 +1,5 @@
 """Codex asks. It reads answers so strictly that a block is said by exit code 2 and stderr alone."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,20 +13,18 @@ from hookline.bridge.host import (
     Said,
     in_place,
     losses,
-    text,
+    with_patch,
     with_unsaid_stop,
 )
 from hookline.contract.events import HookEventName
 from hookline.dialects.codex import CODEX
+from hookline.shell.patches import FileChange, PatchError, parse_patch, patch_in_command
 
 _EVENTS = {name: ours for name, ours in CODEX.events.items() if name != "PermissionRequest"}
 _HAS_CONTEXT = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart"})
 _ONLY_WATCHED = (HookEventName.SESSION_END, HookEventName.NOTIFICATION)
 # Here a deny is a mere failure, and a stop ends the turn.
 _ONLY_STOPS = (HookEventName.SESSION_START, HookEventName.PRE_COMPRESS)
-_BEGIN, _END = "*** Begin Patch", "*** End Patch"
-_FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
-_MOVE = "*** Move to: "
 
 
 def hear(payload: Payload, event: str | None = None) -> Heard:
@@ -35,41 +32,23 @@ def hear(payload: Payload, event: str | None = None) -> Heard:
     heard = hear_in(CODEX, payload, event)
     if heard.tool is None:
         return heard
-    command = text(heard.arguments.get("command"))
-    files = tuple(_calls(command)) if _BEGIN in command else ()
-    own = heard.questions if heard.tool.theirs != "apply_patch" else ()
-    rest = {name: value for name, value in heard.questions[0].items() if name not in ("tool_name", "tool_input")}
-    questions = (*own, *({**call, **rest} for call in files))
-    if not questions:
-        return replace(heard, questions=({**heard.questions[0], "tool_name": "apply_patch"},))
-    return replace(heard, questions=questions, has_whole=bool(own))
+    try:
+        return with_patch(heard, _changes(heard), is_whole=heard.tool.theirs != "apply_patch")
+    except PatchError as error:
+        if heard.event is HookEventName.AFTER_TOOL:
+            return heard
+        return replace(heard, fault=f"this patch can't be read completely, so it is not known what it changes: {error}")
 
 
-def _calls(command: str) -> Iterator[dict[str, Any]]:
-    """The changes that a patch makes, each as the call of a tool of ours."""
-    patch = command.partition(_BEGIN)[2].partition(_END)[0]
-    kind, path = "", ""
-    old: list[str] = []
-    new: list[str] = []
-    for line in [*patch.splitlines(), _FILES[0]]:
-        start = next((mark for mark in (*_FILES, _MOVE) if line.startswith(mark)), None)
-        if start is None or start == _MOVE:
-            if start == _MOVE:
-                yield _call(_FILES[0], line.removeprefix(_MOVE).strip(), [], new)
-            elif line[:1] in ("-", "+"):
-                (old if line[0] == "-" else new).append(line[1:])
-            continue
-        if path:
-            yield _call(kind, path, old, new)
-        kind, path, old, new = start, line.removeprefix(start).strip(), [], []
-
-
-def _call(kind: str, path: str, old: list[str], new: list[str]) -> dict[str, Any]:
-    if kind == _FILES[0]:
-        content = "".join(f"{line}\n" for line in new)
-        return {"tool_name": "write_file", "tool_input": {"file_path": path, "content": content}}
-    arguments = {"file_path": path, "old_string": "\n".join(old), "new_string": "\n".join(new)}
-    return {"tool_name": "replace", "tool_input": arguments}
+def _changes(heard: Heard) -> tuple[FileChange, ...]:
+    """The changes of the patches in a call, read as Codex reads them; PatchError for a call that may hide one."""
+    is_patch = heard.tool is not None and heard.tool.theirs == "apply_patch"
+    if is_patch and not isinstance(heard.arguments.get("command"), str):
+        raise PatchError("the call has no text `command`")
+    given = [question["tool_input"].get("command") for question in heard.questions]
+    commands = [command for command in given if isinstance(command, str)]
+    read = parse_patch if is_patch else patch_in_command
+    return tuple(change for command in commands for change in read(command) or ())
 
 
 def say(heard: Heard, outcome: Outcome) -> Said:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hookline.bridge.host import (
+    PATCH_TOOLS,
     Heard,
     Host,
     Outcome,
@@ -11,8 +12,10 @@ from hookline.bridge.host import (
     UnreadableQuestionError,
     losses,
     mapping,
+    object_of,
     required,
     text,
+    with_patches_inside,
     with_question,
     with_unsaid_stop,
 )
@@ -81,12 +84,12 @@ def hear(payload: Payload, event: str | None = None) -> Heard:
         cwd=text(payload.get("cwd")),
         transcript_path=text(payload.get("transcriptPath")),
     )
-    return with_question(heard, payload, _fields, _call, _response)
+    return with_patches_inside(with_question(heard, payload, _fields, _call, _response))
 
 
 def _call(payload: Payload) -> tuple[Tool, Arguments]:
     name = required(payload, "toolName", "tool", "Copilot CLI")
-    return tool_of_theirs(TOOLS, name), mapping(decoded(payload.get("toolArgs")))
+    return tool_of_theirs(TOOLS, name), object_of(decoded(payload.get("toolArgs"), name), "toolArgs", "Copilot CLI")
 
 
 def _guessed(payload: Payload) -> str:
@@ -97,14 +100,14 @@ def _guessed(payload: Payload) -> str:
     raise UnreadableQuestionError("say which event of Copilot CLI this is: hookline bridge copilot EVENT")
 
 
-def decoded(value: Any) -> Any:
-    """Arguments of a tool, which older versions send as a text."""
+def decoded(value: Any, tool: str) -> Any:
+    """Arguments of a tool, which older versions send as a JSON text; a patch tool may get the patch as it is."""
     if not isinstance(value, str):
         return value
     try:
         return parse_json(value)
-    except ValueError:
-        return {"command": value}
+    except (ValueError, RecursionError):
+        return {"input": value} if tool in PATCH_TOOLS else value
 
 
 def _response(payload: Payload) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from hookline.bridge.host import (
     Payload,
     Said,
     losses,
-    mapping,
+    object_of,
     required,
     text,
+    with_patches_inside,
     with_question,
     with_unsaid_stop,
 )
@@ -41,7 +42,8 @@ _SPELLINGS = {"path": "file_path", "contents": "content", "cwd": "directory"}
 
 
 def _one_spelling(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {_SPELLINGS.get(name, name): value for name, value in arguments.items()}
+    ours = {_SPELLINGS[name]: value for name, value in arguments.items() if name in _SPELLINGS}
+    return ours | {name: value for name, value in arguments.items() if name not in _SPELLINGS}
 
 
 TOOLS = (
@@ -65,16 +67,18 @@ def hear(payload: Payload, event: str | None = None) -> Heard:
         cwd=text(payload.get("cwd")) or root,
         transcript_path=text(payload.get("transcript_path")),
     )
-    return with_question(heard, payload, _fields, partial(_call, theirs), _response)
+    return with_patches_inside(with_question(heard, payload, _fields, partial(_call, theirs), _response))
 
 
 def _call(theirs: str, payload: Payload) -> tuple[Tool, Arguments]:
     if "ShellExecution" in theirs:
-        return tool_of_theirs(TOOLS, "Shell"), {"command": payload.get("command"), "cwd": payload.get("cwd")}
+        command = required(payload, "command", "command", "Cursor")
+        return tool_of_theirs(TOOLS, "Shell"), {"command": command, "cwd": payload.get("cwd")}
     if theirs == "beforeReadFile":
-        return tool_of_theirs(TOOLS, "Read"), {"file_path": payload.get("file_path")}
+        return tool_of_theirs(TOOLS, "Read"), {"file_path": required(payload, "file_path", "file", "Cursor")}
     name = required(payload, "tool_name", "tool", "Cursor").removeprefix("MCP:")
-    return tool_of_theirs(TOOLS, name), mapping(decoded(payload.get("tool_input")))
+    arguments = object_of(decoded(payload.get("tool_input"), name), "tool_input", "Cursor")
+    return tool_of_theirs(TOOLS, name), arguments
 
 
 def _response(payload: Payload) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Gemini CLI asks in words that are mostly ours."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hookline.bridge.host import (
@@ -10,11 +11,14 @@ from hookline.bridge.host import (
     Outcome,
     Payload,
     Said,
+    UnreadableQuestionError,
     in_place,
     losses,
     mapping,
+    object_of,
     required,
     text,
+    with_call,
     with_unsaid_stop,
 )
 from hookline.contract.events import TOOL_EVENTS, HookEventName
@@ -34,10 +38,13 @@ def hear(payload: Payload, event: str | None = None) -> Heard:
     fields = {name: value for name, value in payload.items() if name not in _NOT_FIELDS}
     if ours not in TOOL_EVENTS:
         return Heard(theirs=theirs, event=ours, questions=(fields,) if ours else (), **facts)
-    tool = GEMINI.tool_of_theirs(required(payload, "tool_name", "tool", "Gemini CLI"))
-    arguments = mapping(payload.get("tool_input"))
-    fields |= {"tool_name": _mcp_name(tool.ours, payload), "tool_input": tool.in_our_words(arguments)}
-    return Heard(theirs=theirs, event=ours, questions=(fields,), tool=tool, arguments=arguments, **facts)
+    heard = Heard(theirs=theirs, event=ours, **facts)
+    try:
+        tool = GEMINI.tool_of_theirs(required(payload, "tool_name", "tool", "Gemini CLI"))
+        arguments = object_of(payload.get("tool_input"), "tool_input", "Gemini CLI")
+    except UnreadableQuestionError as error:
+        return replace(heard, fault=str(error))
+    return with_call(heard, tool, arguments, {**fields, "tool_name": _mcp_name(tool.ours, payload)})
 
 
 def _mcp_name(name: str, payload: Payload) -> str:

@@ -1,17 +1,21 @@
 """The agent that asks: what it asks about, in our words, and what can be answered in its own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hookline.bridge.versions import CHECKED
+from hookline.contract.answers import kind_of
 from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.verdict import Verdict
 from hookline.dialects.table import Arguments, Tool
 from hookline.errors import HooklineError
+from hookline.shell.patches import ChangeKind, FileChange, paths_in_patch
 
 Payload = Mapping[str, Any]
-NO_PART = "a change to one file of a patch, which can't be sent back, so the call is denied"
+NO_PART = (
+    "a change to one file of a patch or one reading of the arguments, which can't be sent back, so the call is denied"
+)
 NO_PROMPT = "another prompt, which can't be sent back, so the prompt is blocked"
 
 
@@ -39,6 +43,8 @@ class Heard:
     """The tool's result as the agent gave it."""
     has_whole: bool = True
     """Whether the first question is about the call itself, and not about a part of it, such as one file of a patch."""
+    fault: str = ""
+    """Why the call can't be judged, such as arguments that are not an object: it is denied, and no hook is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +129,63 @@ def with_question(
         return heard
     if heard.event not in TOOL_EVENTS:
         return replace(heard, questions=(fields(heard.event, payload),))
-    tool, arguments = call(payload)
-    question: dict[str, Any] = {"tool_name": tool.ours, "tool_input": tool.in_our_words(arguments)}
-    if heard.event is HookEventName.AFTER_TOOL:
-        question["tool_response"] = response(payload)
-    return replace(heard, questions=(question,), tool=tool, arguments=arguments)
+    try:
+        tool, arguments = call(payload)
+    except UnreadableQuestionError as error:
+        return replace(heard, fault=str(error))
+    others = {"tool_response": response(payload)} if heard.event is HookEventName.AFTER_TOOL else {}
+    return with_call(heard, tool, arguments, {"tool_name": tool.ours, **others})
+
+
+def with_call(heard: Heard, tool: Tool, arguments: Arguments, fields: Mapping[str, Any]) -> Heard:
+    """What is heard about a tool call: a question for each reading of its arguments."""
+    readings = tool.readings(arguments)
+    questions = tuple({**fields, "tool_input": reading} for reading in readings)
+    # Which reading a rewrite would have to change is not known.
+    return replace(heard, questions=questions, tool=tool, arguments=arguments, has_whole=len(readings) == 1)
+
+
+def with_patch(heard: Heard, changes: Iterable[FileChange], *, is_whole: bool) -> Heard:
+    """What is heard, with a question for each file that a patch changes; `is_whole` keeps those about the call."""
+    asked = heard.questions[0]
+    files = tuple({**asked, **call} for change in changes for call in _calls(change))
+    if not files and not is_whole:
+        return replace(heard, questions=tuple({**each, "tool_name": "apply_patch"} for each in heard.questions))
+    own = heard.questions if is_whole else ()
+    return replace(heard, questions=(*own, *files), has_whole=is_whole and heard.has_whole)
+
+
+PATCH_TOOLS = frozenset({"apply_patch", "applypatch"})
+
+
+def with_patches_inside(heard: Heard) -> Heard:
+    """What is heard, with a question for each path in the arguments of a patch tool, whichever format they have."""
+    if heard.tool is None or heard.tool.theirs not in PATCH_TOOLS:
+        return heard
+    texts = [value for value in heard.arguments.values() if isinstance(value, str)]
+    paths = dict.fromkeys(path for text in texts for path in paths_in_patch(text))
+    if not paths:
+        return replace(heard, fault="this patch names no file in a known format, so it is not known what it changes")
+    return with_patch(heard, [FileChange(ChangeKind.UPDATE, path) for path in paths], is_whole=True)
+
+
+def _calls(change: FileChange) -> Iterator[dict[str, Any]]:
+    """One file of a patch, as calls of our own tools."""
+    if change.move_to is not None:
+        yield {"tool_name": "write_file", "tool_input": {"file_path": change.move_to, "content": change.new}}
+    if change.kind is ChangeKind.ADD:
+        yield {"tool_name": "write_file", "tool_input": {"file_path": change.path, "content": change.new}}
+    else:
+        texts = {"old_string": change.old, "new_string": change.new}
+        yield {"tool_name": "replace", "tool_input": {"file_path": change.path, **texts}}
+
+
+def object_of(value: Any, key: str, agent: str) -> Arguments:
+    """The arguments of a tool call; they are never read as empty when they are something else, or not there."""
+    if not isinstance(value, Mapping):
+        what = "no arguments" if value is None else f"arguments that are {kind_of(value)}, not an object"
+        raise UnreadableQuestionError(f"{agent} sent a tool call with {what} ({key}), so it can't be judged")
+    return value
 
 
 def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:

@@ -74,6 +74,12 @@ def refusal(host: Host | None, heard: Heard | None, reason: str) -> Said:
     return replace(host.say(heard, Outcome(blocked=True, reason=message)), stderr=message, is_broken=True)
 
 
+def deny_unreadable(host: Host, heard: Heard, lease: "Lease") -> Said:
+    """Deny a call that can't be judged, in the agent's words. No hook is asked, and `--fail-open` has no effect."""
+    _log(host, heard, lease, f"denied without asking the hooks: {heard.fault}", blocked=True)
+    return host.say(heard, Outcome(blocked=True, reason=f"hookline: {heard.fault}"))
+
+
 async def _ask(host: Host, heard: Heard, lease: "Lease") -> Said:
     system = lease.system
     if system is None or heard.event is None:

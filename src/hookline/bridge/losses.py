@@ -10,6 +10,9 @@ from hookline.contract.hooks import HookEntry
 _SAMPLE = {
     "tool_name": "run_shell_command",
     "toolName": "bash",
+    "tool_input": {"command": "x"},
+    "toolArgs": {"command": "x"},
+    "file_path": "x",
     "prompt": "x",
     "command": "x",
     "tool_response": {"stdout": "x"},

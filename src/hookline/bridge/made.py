@@ -25,7 +25,7 @@ def questions_of(call: MadeCall) -> tuple[Mapping[str, Any], ...]:
         heard = host.hear({**own, "hook_event_name": event, "session_id": call.session, "cwd": call.cwd}, event)
     except HooklineError:  # without the name of a tool, for example
         return (own,)
-    return heard.questions
+    return heard.questions or (own,)
 
 
 def _as_codex_asks(call: MadeCall) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hookline.contract.events import TOOL_EVENTS, HookEventName
+from hookline.dialects.spellings import argument_meant
 
 
 class Rule(Enum):
@@ -92,9 +93,27 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         return kept | {name: value for name, value in after.items() if before.get(name, _ABSENT) != value}
 
     def in_our_words(self, theirs: Arguments) -> dict[str, Any]:
-        """Their arguments under our names."""
+        """Their arguments under our names. The agent's own name of an argument wins over one that it does not know."""
         names = {their_name: name for name, their_name in self.renamed.items()}
-        return {names.get(name, name): value for name, value in self.to_ours(dict(theirs)).items()}
+        given = self.to_ours(dict(theirs))
+        own = {names[name]: value for name, value in given.items() if name in names}
+        return {name: value for name, value in given.items() if name not in names} | own
+
+    def readings(self, theirs: Arguments) -> tuple[dict[str, Any], ...]:
+        """Their arguments under our names, once for each value that the tool could take an argument from.
+
+        An agent's tool may accept further spellings (`path` beside `file_path`), and which of two wins is known for
+        some agents and versions only, so each is judged. The first reading is the one by the agent's own names.
+        """
+        first = self.in_our_words(theirs)
+        others: list[dict[str, Any]] = []
+        for name, value in theirs.items():
+            meant = argument_meant(self.ours, name)
+            if meant is not None and isinstance(value, str) and first.get(meant) != value:
+                reading = first | {meant: value}
+                if reading not in others:
+                    others.append(reading)
+        return (first, *others)
 
 
 _ABSENT = object()

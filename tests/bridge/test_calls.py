@@ -1,0 +1,165 @@
+"""Tool calls of other agents whose arguments are malformed, ambiguous or hide a file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import warm
+
+from hookline.bridge.host import Heard, Host, Outcome
+from hookline.bridge.judge import hosts
+from hookline.contract.events import TOOL_EVENTS, HookEventName
+
+HOSTS = hosts()
+TOOL_EVENTS_OF = [
+    pytest.param(host, theirs, id=f"{host.name}-{theirs}")
+    for host in HOSTS.values()
+    for theirs, ours in host.events.items()
+    if ours in TOOL_EVENTS
+]
+_NO_OBJECT = [None, "rm -rf /", '"rm -rf /"', "[1]", "null", ["rm", "-rf", "/"], 3, True]
+
+
+def question(host: Host, theirs: str, arguments: Any, tool: Any = "Bash") -> dict[str, Any]:
+    """A question about a tool call, as the agent sends it."""
+    names = ("toolName", "toolArgs") if host.name == "copilot" else ("tool_name", "tool_input")
+    return {"hook_event_name": theirs, "toolResult": {}, "tool_response": "x", names[0]: tool, names[1]: arguments}
+
+
+def denies(host: Host, heard: Heard) -> bool:
+    """True if the agent is told no, with the reason."""
+    said = host.say(heard, Outcome(blocked=True, reason=heard.fault))
+    return heard.fault[:20] in f"{said.stdout}{said.stderr}{said.lost}" or "has no place" in str(said.lost)
+
+
+@pytest.mark.attack("30.F7", "arguments that are not an object, for every agent and event with a tool call")
+@pytest.mark.parametrize(("host", "theirs"), TOOL_EVENTS_OF)
+def test_arguments_that_are_no_object_are_denied(host: Host, theirs: str) -> None:
+    """They are never read as empty: a guard would judge a call without arguments, and the agent run another one."""
+    for arguments in _NO_OBJECT:
+        heard = host.hear(question(host, theirs, arguments), theirs)
+        assert heard.fault, arguments
+        assert heard.questions == ()
+        assert denies(host, heard)
+    missing = {"hook_event_name": theirs, "tool_name": "Bash", "toolName": "bash"}
+    assert host.hear(missing, theirs).fault
+
+
+@pytest.mark.attack("30.F7", "a tool's name that is not a text")
+@pytest.mark.parametrize(("host", "theirs"), TOOL_EVENTS_OF)
+@pytest.mark.parametrize("name", [None, 3, ["Bash"], {"a": 1}, ""])
+def test_a_tool_without_a_name_is_denied(host: Host, theirs: str, name: Any) -> None:
+    """Which guard it is for can't be known."""
+    assert host.hear(question(host, theirs, {}, name), theirs).fault
+
+
+@pytest.mark.attack("30.F7", "the text rm -rf / in place of the arguments, through the command, with --fail-open")
+def test_the_bridge_command_denies_arguments_that_are_no_object(tmp_path: Path) -> None:
+    """Whatever the user's hooks would say, and although there are none."""
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"enableHooks": True}))
+    words = ["--settings", str(file), "--fail-open"]
+    asked = json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": "rm -rf /"})
+    got = warm.run(["bridge", "claude", "PreToolUse", *words], stdin=asked)
+    assert json.loads(got.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert "not an object" in got.stdout
+    got = warm.run(["bridge", "codex", "PreToolUse", *words], stdin=asked)
+    assert (got.returncode, "not an object" in got.stderr) == (2, True)
+
+
+@pytest.mark.attack("30.F8", "a second spelling of an argument hides the real one")
+@pytest.mark.parametrize(
+    ("name", "tool", "arguments"),
+    [
+        ("copilot", "create", {"path": ".env", "file_path": "ok.txt", "file_text": "x"}),
+        ("copilot", "create", {"file_path": "ok.txt", "path": ".env", "file_text": "x"}),
+        ("copilot", "view", {"path": "ok.txt", "filePath": ".env"}),
+        ("cursor", "Write", {"file_path": ".env", "path": "ok.txt"}),
+        ("cursor", "Write", {"path": "ok.txt", "file_path": ".env"}),
+        ("cursor", "Read", {"file_path": "ok.txt", "path": ".env"}),
+        ("cursor", "StrReplace", {"path": "ok.txt", "target_file": ".env"}),
+        ("claude", "Read", {"file_path": "ok.txt", "FILE_PATH": ".env"}),
+        ("claude", "Edit", {"file_path": "ok.txt", "path": ".env"}),
+        ("gemini", "write_file", {"file_path": "ok.txt", "absolute_path": ".env"}),
+        ("gemini", "list_directory", {"dir_path": "ok.txt", "path": ".env"}),
+    ],
+)
+def test_every_spelling_of_a_path_is_judged(name: str, tool: str, arguments: dict[str, Any]) -> None:
+    """A guard sees each file that the call may be about, under our name."""
+    host = HOSTS[name]
+    theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+    heard = host.hear(question(host, theirs, arguments, tool), theirs)
+    key = "path" if tool == "list_directory" else "file_path"
+    assert {asked["tool_input"][key] for asked in heard.questions} == {".env", "ok.txt"}
+
+
+@pytest.mark.attack("30.F8", "a second spelling of a command hides the real one")
+@pytest.mark.parametrize("name", HOSTS)
+@pytest.mark.parametrize("second", ["cmd", "Command", "COMMAND", "script", "commandLine"])
+def test_every_spelling_of_a_command_is_judged(name: str, second: str) -> None:
+    """Alone or beside the usual one."""
+    host = HOSTS[name]
+    theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+    tool = {"claude": "Bash", "codex": "Bash", "gemini": "run_shell_command", "cursor": "Shell", "copilot": "bash"}[
+        name
+    ]
+    heard = host.hear(question(host, theirs, {"command": "ls", second: "rm -rf /"}, tool), theirs)
+    assert {asked["tool_input"]["command"] for asked in heard.questions} == {"ls", "rm -rf /"}
+    assert not heard.has_whole
+    alone = host.hear(question(host, theirs, {second: "rm -rf /"}, tool), theirs)
+    assert "rm -rf /" in [asked["tool_input"].get("command") for asked in alone.questions]
+
+
+def test_one_spelling_is_one_question() -> None:
+    """Ordinary calls are asked about once, and can be rewritten."""
+    for name, tool, arguments in (
+        ("copilot", "create", {"path": "a", "file_text": "x"}),
+        ("cursor", "Write", {"path": "a", "contents": "x"}),
+        ("cursor", "Shell", {"command": "ls", "cwd": "/w", "timeout": 3}),
+        ("claude", "Grep", {"pattern": "x", "path": "src", "glob": "*.py"}),
+        ("claude", "Bash", {"command": "ls", "description": "x"}),
+        ("gemini", "run_shell_command", {"command": "ls", "dir_path": "src"}),
+        ("copilot", "grep", {"pattern": "x", "paths": "src"}),
+    ):
+        host = HOSTS[name]
+        theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+        heard = host.hear(question(host, theirs, arguments, tool), theirs)
+        assert len(heard.questions) == 1, (name, tool)
+        assert heard.has_whole
+
+
+PATCH = "*** Begin Patch\n*** Add File: ok.txt\n+*** End Patch\n  *** Add File: .env\n+x\n*** End Patch"
+
+
+@pytest.mark.attack("30.F2", "Codex asks about a patch that hides a file, and the user's guard is about files")
+def test_a_guard_sees_each_file_of_a_patch_or_the_call_is_denied(tmp_path: Path) -> None:
+    """As a tool of its own, inside a shell command, and below another directory."""
+    guard = tmp_path / "guard.sh"
+    guard.write_text('if grep -q "file_path\\":\\"[^\\"]*\\.env"; then echo "no secrets" >&2; exit 2; fi\n')
+    file = tmp_path / "settings.json"
+    hook = {"type": "command", "command": f"sh {guard}"}
+    file.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}))
+    asked = [
+        ("apply_patch", PATCH, "no secrets"),
+        ("Bash", f"apply_patch <<'EOF'\n{PATCH}\nEOF", "no secrets"),
+        ("Bash", f"apply_patch <<'EOF'\n{PATCH}\nEOF\necho done", "can't be read completely"),
+        ("apply_patch", f"{PATCH}\n{PATCH}", "can't be read completely"),
+        ("apply_patch", None, "can't be read completely"),
+        ("Bash", "ls", ""),
+    ]
+    for tool, command, reason in asked:
+        payload = {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": {"command": command}}
+        got = warm.run(["bridge", "codex", "PreToolUse", "--settings", str(file)], stdin=json.dumps(payload))
+        assert got.returncode == (2 if reason else 0), command
+        assert reason in got.stderr
+
+
+def test_a_patch_of_copilot_is_asked_about_file_by_file() -> None:
+    """As an object or as a text, in either format; one that names no file is denied."""
+    host = HOSTS["copilot"]
+    diff = "--- a/src/x\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n"
+    for arguments in ({"patch": PATCH}, PATCH, {"input": diff}, diff):
+        heard = host.hear(question(host, "preToolUse", arguments, "apply_patch"), "preToolUse")
+        assert ".env" in [asked["tool_input"].get("file_path") for asked in heard.questions]
+    assert host.hear(question(host, "preToolUse", {"patch": "x"}, "apply_patch"), "preToolUse").fault
