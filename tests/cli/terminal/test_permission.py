@@ -106,6 +106,18 @@ def test_all_of_a_long_command_can_be_seen(project: Path) -> None:
     assert "more lines; Enter shows them, q ends" in viewed
 
 
+@pytest.mark.parametrize(("name", "key"), [("write_file", "content"), ("mcp__notes__add", "text")])
+@pytest.mark.attack("30.F12", "a line in the middle of a long text that the pager does not show")
+def test_every_line_of_a_long_argument_can_be_seen(project: Path, name: str, key: str) -> None:
+    """Also where most of a file does not change, and of a text inside of an MCP tool's arguments."""
+    lines = [f"line-{number}" for number in range(400)]
+    (project / "a.txt").write_text("\n".join(["old", *lines[1:]]))
+    call = ToolCall(id="1", name=name, arguments={"file_path": "a.txt", key: "\n".join(lines), "more": {"a": [1]}})
+    _, shown = _ask(project, Request(call=call, what="go on"), "v", *[""] * 100)
+    viewed = {line.strip().removeprefix("| ").removesuffix("\\n") for line in shown}
+    assert viewed.issuperset(lines[1:-1])
+
+
 def test_one_long_line_does_not_hide_its_end(project: Path) -> None:
     """A line is cut where the screen ends, and its rows count."""
     reply, shown = _ask(project, _command("true " + "x" * 100_000 + "; rm -rf hidden"), "v", "q", "n")

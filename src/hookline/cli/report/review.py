@@ -120,7 +120,8 @@ def _value_lines(start: str, value: Any) -> Iterator[str]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     first, *others = text.split("\n")
     yield f"{start}{first}"
-    yield from (f"      {line}" for line in others)
+    # With a mark, so that no line of a value looks like a line of this report.
+    yield from (f"      | {line}" for line in others)
 
 
 def _file_lines(file: Mapping[str, str | None]) -> Iterator[str]:

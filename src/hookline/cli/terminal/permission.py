@@ -31,6 +31,8 @@ _YES = frozenset({"y", "yes"})
 _ALWAYS = frozenset({"a", "always"})
 _NO = re.compile(r"(?:no?)?|no?\s*[:,]\s*(?P<why>.*)|no?\s+(?P<because>.*)", re.IGNORECASE | re.DOTALL)
 
+_JSON_PIECE = re.compile(r"\\.|[^\\]+")
+
 # Text of a row, and the first character of the line that it belongs to.
 Row = tuple[str, str]
 
@@ -162,7 +164,16 @@ def _lines(request: Request, context: ToolContext, *, whole: bool = False) -> It
 
 
 def _argument_lines(arguments: Mapping[str, Any]) -> list[str]:
-    return json.dumps(dict(arguments), ensure_ascii=False, indent=2, default=str).splitlines()
+    """The arguments as JSON, with a row for each line of a text in it."""
+    text = json.dumps(dict(arguments), ensure_ascii=False, indent=2, default=str)
+    return [row for line in text.splitlines() for row in _text_rows(line)]
+
+
+def _text_rows(line: str) -> list[str]:
+    """A line of JSON, broken where the text in it has a line break."""
+    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+    broken = "".join(f"\\n\n{indent}| " if piece == "\\n" else piece for piece in _JSON_PIECE.findall(line))
+    return broken.split("\n")
 
 
 def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
