@@ -9,6 +9,10 @@ from _signal import signal as set_handler
 
 EXIT_INTERRUPTED = 130
 
+if not __package__:
+    # Started by its path and isolated (child/isolated.py), so Python may not know where the package is.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - pathlib is slow
+
 if getsignal(SIGINT) is default_int_handler:
     # While modules are loaded there is nothing to clean up, and an exception might be caught by one of them.
     set_handler(SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))

@@ -2,13 +2,13 @@
 
 import os
 import subprocess
-import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from hookline.bridge import client
+from hookline.child.isolated import own_command
 from hookline.contract.wire import parse_json
 from hookline.files import make_private_directory, state_path
 
@@ -28,8 +28,8 @@ def start_server() -> None:
         os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         log = os.open(folder / "serve.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            subprocess.Popen(
-                [sys.executable, "-I", "-m", "hookline", "serve"],
+            subprocess.Popen(  # noqa: S603 - this program
+                own_command("serve"),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,

@@ -153,6 +153,14 @@ def _own_words(command: str) -> list[str]:
     return words[: words.index("||")] if "||" in words else words
 
 
+def own_words(agent: str, event: str, command: str) -> list[str] | None:
+    """The command line of our own bridge, if a command runs exactly this program; None if it runs another one."""
+    with suppress(HooklineError):  # there is no such program
+        program = _program()
+        return [*program, agent, event] if _own_words(command)[: len(program)] == program else None
+    return None
+
+
 def commands_of(entries: Iterable[Any]) -> list[str]:
     """The commands that entries of ours run."""
     hooks = (hook for entry in entries for hook in entry.get("hooks", [entry]))

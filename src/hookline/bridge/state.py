@@ -9,7 +9,7 @@ from typing import Any
 
 from hookline.bridge.call import PING, PONG
 from hookline.bridge.entries import ENTRIES, settings_file
-from hookline.bridge.install import changed, commands_of, installed, is_strict_json
+from hookline.bridge.install import changed, commands_of, installed, is_strict_json, own_words
 from hookline.bridge.judge import hosts
 from hookline.bridge.memory import LastAsked
 from hookline.bridge.trusted import untrusted_by_codex
@@ -42,7 +42,8 @@ def installations(agent: str, project: Path) -> Iterator[Installation]:
     """Where an agent has hookline: in the user's settings, in those of a project, or in both."""
     asked = LastAsked().when(agent)
     last_asked = None if asked is None else utc_timestamp(asked)
-    for file in dict.fromkeys((settings_file(agent, None), settings_file(agent, project))):
+    users_file = settings_file(agent, None)
+    for file in dict.fromkeys((users_file, settings_file(agent, project))):
         try:
             entries = installed(file)
         except HooklineError as error:
@@ -50,8 +51,9 @@ def installations(agent: str, project: Path) -> Iterator[Installation]:
             continue
         if entries:
             events = tuple(entries)
-            commands = [command for event in events for command in commands_of(entries[event])]
-            answer_ms, problem = _try(commands[0])
+            command = commands_of(entries[events[0]])[0]
+            tried = ["/bin/sh", "-c", command] if file == users_file else own_words(agent, events[0], command)
+            answer_ms, problem = _try(command, tried)
             problem = problem or problem_of(agent, file, entries)
             yield Installation(
                 agent=agent,
@@ -79,12 +81,17 @@ def problem_of(agent: str, file: Path, entries: Mapping[str, Sequence[Any]]) -> 
     return None
 
 
-def _try(command: str) -> tuple[float | None, str | None]:
-    """How long the installed command takes to answer, or why it does not; no hook is run."""
+def _try(command: str, words: Sequence[str] | None) -> tuple[float | None, str | None]:
+    """How long the installed command takes to answer, or why it does not; no hook is run.
+
+    A project's file may name any program as hookline, so of a command there only our own program is run.
+    """
+    if words is None:
+        return None, f"{command} is not the command of this hookline, so it was not tried"
     started = time.perf_counter()
     try:
-        done = subprocess.run(  # noqa: S603 - the command that the agent runs, too
-            ["/bin/sh", "-c", command], input=stringify_json(PING), capture_output=True, timeout=_ANSWER_S, check=False
+        done = subprocess.run(  # noqa: S603 - the user's own command, or our own program
+            words, input=stringify_json(PING), capture_output=True, timeout=_ANSWER_S, check=False
         )
         answer: Any = parse_json(done.stdout.decode("utf-8", "replace")) if done.stdout else None
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:

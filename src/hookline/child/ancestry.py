@@ -46,7 +46,7 @@ def _is_hookline(words: list[bytes]) -> bool:
     if b"-m" in arguments[:-1] and arguments[arguments.index(b"-m") + 1] == b"hookline":
         return True
     script = next((word for word in arguments if not word.startswith(b"-")), b"")
-    return os.path.basename(script) == b"hookline"  # noqa: PTH119 - bytes
+    return os.path.basename(script) == b"hookline" or script.endswith(b"/hookline/__main__.py")  # noqa: PTH119 - bytes
 
 
 def _parent_of(pid: int) -> int:

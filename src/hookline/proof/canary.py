@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from hookline.child.isolated import own_command
 from hookline.contract.events import HookEventName
 from hookline.errors import UsageError
 from hookline.history.made import Fate, MadeCall
@@ -113,7 +113,7 @@ def fly_own(canary: Canary, log: Path, project: str) -> Flight:
         words += ["--session-id", session, "--project", project]
         try:
             done = subprocess.run(  # noqa: S603 - this program
-                [sys.executable, "-m", "hookline", *words], capture_output=True, timeout=_OWN_S, check=False
+                own_command(*words), capture_output=True, timeout=_OWN_S, check=False
             )
             said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         except (OSError, subprocess.TimeoutExpired) as error:

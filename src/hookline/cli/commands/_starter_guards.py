@@ -210,7 +210,7 @@ fields() {{
             | map(. // "" | tostring)
             | if any(test("\n")) then error("a line break in a path") else .[] end'
     elif command -v python3 >/dev/null; then
-        python3 -c '
+        python3 -I -c '
 import json, sys
 event = json.load(sys.stdin)
 given = event["tool_input"]

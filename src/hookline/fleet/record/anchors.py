@@ -15,6 +15,8 @@ from hookline.fleet.record.statement import Statement
 
 _GIT_S = 60.0
 _LONGEST_LINE = 16 * 1024
+# The directory is an administrator's, but what is in its `.git` may have come from the machines that write to it.
+_NO_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null")
 
 
 class Anchors:
@@ -49,7 +51,7 @@ class Anchors:
             with suppress(subprocess.TimeoutExpired):
                 try:
                     done = subprocess.run(  # noqa: S603 - the words are ours
-                        ["git", "-C", str(self._path), *words],  # noqa: S607 - git is where the person has it
+                        ["git", "-C", str(self._path), *_NO_PROGRAMS, *words],  # noqa: S607 - git is on the user's PATH
                         capture_output=True,
                         timeout=_GIT_S,
                         check=False,

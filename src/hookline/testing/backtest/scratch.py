@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,7 +13,19 @@ from typing import Any
 from hookline.errors import UsageError
 
 _GIT_S = 120.0
+_LONGEST_LINE = 4096
 _SUBMODULE = "160000"
+# Neither the system's nor the user's configuration or attributes, no transport but that of a copy, and nobody is asked.
+_ISOLATED = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_ALLOW_PROTOCOL": "file",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+}
 
 
 class NoCopyError(UsageError):
@@ -27,25 +39,80 @@ def project_at(project: str, revision: str | None = None) -> Iterator[Path]:
     The copy is a repository of its own, so that hooks can ask git there. What git ignores, such as an environment
     with installed packages, is linked and not copied.
     """
-    commit = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision or 'HEAD'}^{{commit}}")
-    top = _git(project, "rev-parse", "--show-toplevel")
-    if not commit or not top:
-        raise NoCopyError(f"{revision or project} is neither a file nor a revision of the git repository of {project}")
-    prefix = _git(project, "rev-parse", "--show-prefix")
     with TemporaryDirectory(prefix="hookline-backtest-") as folder:
-        copy = Path(os.path.realpath(folder)) / Path(top).name
-        _git(top, "clone", "--quiet", "--shared", "--no-checkout", "--", top, str(copy))
-        _git(str(copy), "checkout", "--quiet", "--detach", commit)
-        if not (copy / prefix).is_dir():
+        top, repository = _without_config(project, Path(os.path.realpath(folder), "repository"))
+        wanted = f"{revision or 'HEAD'}^{{commit}}"
+        commit = _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
+        if not commit:
+            raise _no_copy(project, revision)
+        copy = repository.with_name("copies") / top.name
+        _git(
+            repository, "clone", "--quiet", "--shared", "--no-checkout", "--template=", "--", str(repository), str(copy)
+        )
+        _git(copy / ".git", "checkout", "--quiet", "--detach", commit, top=copy)
+        inside = copy / Path(os.path.realpath(project)).relative_to(top)
+        if not inside.is_dir():
             raise NoCopyError(f"git can't copy {project} at {revision or 'its present state'}")
         if revision is None:
-            _take_over(Path(top), copy)
-        yield copy / prefix
+            _take_over(repository, top, copy)
+        yield inside
+
+
+def _no_copy(project: str, revision: str | None) -> NoCopyError:
+    return NoCopyError(f"{revision or project} is neither a file nor a revision of the git repository of {project}")
+
+
+def _without_config(project: str, repository: Path) -> tuple[Path, Path]:
+    """The root of the project's work tree, and a git directory with its objects and refs, but not its configuration.
+
+    Filters, hooks, fsmonitor, remotes and everything else that makes git start a program are named in the
+    configuration, which an untrusted project brings along; git can't be told to ignore it where it is.
+    """
+    top = Path(os.path.realpath(project))
+    while not os.path.lexists(top / ".git"):
+        if top == top.parent:
+            raise _no_copy(project, None)
+        top = top.parent
+    own = _followed(top / ".git")
+    common = (own / _line(own / "commondir")).resolve() if (own / "commondir").is_file() else own
+    repository.mkdir()
+    (repository / "info").mkdir()
+    for name in ("objects", "refs", "packed-refs", "reftable", "info/exclude"):
+        if (common / name).exists():
+            (repository / name).symlink_to(common / name)
+    for file in (own / "HEAD", own / "index", *own.glob("sharedindex.*")):
+        if file.is_file():
+            shutil.copyfile(file, repository / file.name)
+    (repository / "config").write_text(_format_of(common / "config"))
+    return top, repository
+
+
+def _followed(git: Path) -> Path:
+    """The git directory that a file `.git` names, as in a worktree or a submodule, or the directory itself."""
+    return (git.parent / _line(git).removeprefix("gitdir:").strip()).resolve() if git.is_file() else git
+
+
+def _line(file: Path) -> str:
+    try:
+        return os.fsdecode(file.read_bytes()[:_LONGEST_LINE]).partition("\n")[0]
+    except OSError as error:
+        raise NoCopyError(f"{file} can't be read: {error.strerror}") from error
+
+
+def _format_of(config: Path) -> str:
+    """A configuration that says only how the objects and refs of a repository are stored."""
+    lines = ["[core]", "repositoryformatversion = 1", "bare = false", "[extensions]"]
+    for name in ("objectFormat", "refStorage"):
+        found = _git(None, "config", "--file", str(config), "--no-includes", "--get", f"extensions.{name}")
+        if found.isalnum():
+            lines.append(f"{name} = {found}")
+    return "\n".join(lines) + "\n"
 
 
 def head_of(copy: Path) -> str:
     """The commit that a copy is at."""
-    return _git(str(copy), "rev-parse", "HEAD")
+    top = next(folder for folder in (copy, *copy.parents) if (folder / ".git").is_dir())
+    return _git(top / ".git", "rev-parse", "HEAD")
 
 
 def moved(value: Any, old: str, new: str) -> Any:
@@ -57,16 +124,27 @@ def moved(value: Any, old: str, new: str) -> Any:
     return {key: moved(each, old, new) for key, each in value.items()} if isinstance(value, dict) else value
 
 
-def _take_over(top: Path, copy: Path) -> None:
+def _take_over(repository: Path, top: Path, copy: Path) -> None:
     """Brings what is not committed into the copy, and links what git does not keep."""
-    for name in _listed(top, "--modified", "--deleted", "--others", "--exclude-standard"):
-        (copy / name).unlink(missing_ok=True)
+
+    def listed(*options: str) -> list[str]:
+        return [name for name in _git(repository, "ls-files", "-z", *options, top=top).split("\0") if name]
+
+    changed = listed("--modified", "--deleted", "--others", "--exclude-standard")
+    for name in changed:
+        _make_real(copy, Path(name).parent)
+        if (copy / name).is_symlink() or not (copy / name).is_dir():
+            (copy / name).unlink(missing_ok=True)
+    for name in changed:
         if os.path.lexists(top / name) and not (top / name).is_dir():
+            if (copy / name).is_dir():  # whose files are gone by now
+                shutil.rmtree(copy / name)
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(top / name, copy / name, follow_symlinks=False)
-    submodules = [line.split("\t", 1)[1] for line in _listed(top, "--stage") if line.startswith(_SUBMODULE)]
-    for name in (*_listed(top, "--others", "--ignored", "--exclude-standard", "--directory"), *submodules):
+    submodules = [line.split("\t", 1)[1] for line in listed("--stage") if line.startswith(_SUBMODULE)]
+    for name in (*listed("--others", "--ignored", "--exclude-standard", "--directory"), *submodules):
         target = copy / name.rstrip("/")
+        _make_real(copy, Path(name).parent)
         if target.is_dir() and not any(target.iterdir()):
             target.rmdir()
         if not os.path.lexists(target):
@@ -74,17 +152,43 @@ def _take_over(top: Path, copy: Path) -> None:
             target.symlink_to(top / name.rstrip("/"))
 
 
-def _listed(top: Path, *options: str) -> list[str]:
-    return [name for name in _git(str(top), "ls-files", "-z", *options).split("\0") if name]
+def _make_real(copy: Path, folder: Path) -> None:
+    """Removes links of the copy that stand where the project has directories: they may lead anywhere."""
+    for part in (*reversed(folder.parents), folder):
+        if (copy / part).is_symlink():
+            (copy / part).unlink()
 
 
-def _git(project: str, *words: str) -> str:
-    # No configuration of the repository may start a program, and nothing is fetched.
-    quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never"]
-    command = ["git", "-C", project, *quiet, "-c", "protocol.file.allow=always", *words]
-    environ = {**os.environ, "GIT_LFS_SKIP_SMUDGE": "1", "GIT_TERMINAL_PROMPT": "0"}
+def _git(repository: Path | None, *words: str, top: Path | None = None) -> str:
+    """The output of git in a git directory of ours; empty if it failed."""
+    program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
+    if program is None:
+        raise NoCopyError("git can't be used here: it is not installed")
+    directory = {} if repository is None else {"GIT_DIR": str(repository)}
+    tree = {} if top is None else {"GIT_WORK_TREE": str(top)}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = [program, "-c", f"core.excludesFile={_ignored_everywhere(program)}", *words]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_GIT_S, check=False, env=environ)  # noqa: S603 - git itself
+        done = subprocess.run(  # noqa: S603 - git itself
+            command,
+            capture_output=True,
+            timeout=_GIT_S,
+            check=False,
+            env={**environ, **_ISOLATED, **directory, **tree},
+            # Where it lists files, git takes their names relative to here.
+            cwd=top or "/",
+            stdin=subprocess.DEVNULL,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoCopyError(f"git can't be used here: {error}") from error
     return os.fsdecode(done.stdout).strip("\n") if done.returncode == 0 else ""
+
+
+def _ignored_everywhere(program: str) -> str:
+    """The user's own list of ignored files: all that is used of the user's configuration."""
+    command = [program, "config", "--global", "--type=path", "--get", "core.excludesFile"]
+    usual = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "git", "ignore")
+    with suppress(OSError, subprocess.TimeoutExpired):
+        found = subprocess.run(command, capture_output=True, timeout=_GIT_S, check=False, cwd="/")  # noqa: S603 - git itself
+        return os.fsdecode(found.stdout).strip() or str(usual)
+    return str(usual)
