@@ -1,26 +1,46 @@
 """What the rules of a pack find in a shell command."""
 
+import re
 from functools import lru_cache
 
-from hookline.packs.findings import UNSURE, Finding
+from hookline.packs.findings import UNSURE, Finding, Subject
+from hookline.packs.reading.calls import Call
 from hookline.packs.reading.commands import Commands
 from hookline.packs.reading.downloads import note_downloads
 from hookline.packs.rules import Rule, load
+
+_PLAIN_WRAPPERS = frozenset(("sudo", "doas", "nohup", "time", "nice", "ionice", "command", "exec", "timeout", "stdbuf"))
+_SETS_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 def judge_command(pack: str, command: str, cwd: str, home: str, project: str) -> tuple[Finding, ...]:
     """The rules that a command breaks. What can't be known is reported by the pack about commands."""
     commands = read(command, cwd, home, project)
-    found = [_finding(rule, call.line) for rule, call in load(pack).found(commands)]
-    doubts = commands.doubts[:1] if pack == "shell" else ()
-    unsure = [
-        Finding(UNSURE, "ask", f"It can't be known what this command does: {each}", "", command) for each in doubts
-    ]
+    found = [_finding(rule, _subject(call, commands)) for rule, call in load(pack).found(commands)]
+    unsure = [doubtful(each, command) for each in commands.doubts[:1]] if pack == "shell" else []
     return tuple(dict.fromkeys((*found, *unsure)))
 
 
-def _finding(rule: Rule, subject: str) -> Finding:
-    return Finding(rule.id, rule.action, f"{rule.stops[0].upper()}{rule.stops[1:]}: {rule.why}", rule.instead, subject)
+def doubtful(why: str, command: str = "") -> Finding:
+    """What is found in a command that can't be read to its end."""
+    reason = f"It can't be known what this command does: {why}"
+    return Finding(UNSURE, "ask", reason, "Write it out plainly.", Subject((command,), is_plain=False))
+
+
+def _finding(rule: Rule, subject: Subject) -> Finding:
+    return Finding(rule.id, rule.action, f"{rule.stops[0].upper()}{rule.stops[1:]}", rule.instead, subject)
+
+
+def _subject(call: Call, commands: Commands) -> Subject:
+    """What a pattern under `allow` is compared with; nothing that is around the words may change what they do."""
+    is_plain = not (call.assigned or call.writes or call.reads or call.given - {"shown"} or call.stdin.kinds)
+    return Subject(call.words, call.cwd, commands.project, is_plain and _is_run_plainly(call, commands))
+
+
+def _is_run_plainly(call: Call, commands: Commands) -> bool:
+    """Whether what runs the program gives it the words as they stand here, and no variables."""
+    outer = {each for other in commands.calls if other.words[1:] and other.program in call.via for each in other.words}
+    return _PLAIN_WRAPPERS.issuperset(call.via) and not any(_SETS_VARIABLE.match(word) for word in outer)
 
 
 # Several packs look at the same command.

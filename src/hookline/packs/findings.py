@@ -7,6 +7,23 @@ from hookline.hook import Answer, Ask, Deny
 
 UNSURE = "unsure"
 """The id under which doubts are reported; it can be allowed or denied like a rule."""
+LONGEST_REASON = 200
+# A command that breaks more rules than this is refused for the first of them.
+_MOST_REASONS = 3
+_LONGEST_SUBJECT = 48
+
+
+class Subject(NamedTuple):
+    """What breaks a rule, as patterns under `allow` are compared with it."""
+
+    words: tuple[str, ...] = ()
+    """One program with its arguments, a path, or a host."""
+    cwd: str = ""
+    """Where the words are read as paths."""
+    base: str = ""
+    """Where the words of a pattern are: the directory that the agent works in."""
+    is_plain: bool = True
+    """False if something beside the words decides what happens: a variable, a redirection, a substitution."""
 
 
 class Finding(NamedTuple):
@@ -15,21 +32,46 @@ class Finding(NamedTuple):
     rule: str
     action: str
     reason: str
+    """What is stopped, as a sentence without its full stop."""
     instead: str = ""
-    subject: str = ""
-    """What breaks it, as patterns in settings are compared with: one program with its arguments, a path, a host."""
+    """The remedy: what to do instead, as a sentence."""
+    subject: Subject = Subject()
 
 
-def answer(findings: Sequence[Finding], pack: str) -> Answer | None:
-    """Denies if any finding does, or else asks; the reason names each rule, so that it can be allowed."""
+def answer(findings: Sequence[Finding], pack: str, told: Sequence[Finding] = ()) -> Answer | None:
+    """Denies if any finding does, or else asks.
+
+    The reason has a sentence and a remedy for each thing that was found, and names the rule, so that it can be allowed.
+    `told` are the findings of the packs that run before this one: a reason that they give is not given twice.
+    """
     if not findings:
         return None
-    counted = [each for each in findings if each.action == "deny"] or list(findings)
-    text = " ".join(dict.fromkeys(_sentence(each, pack) for each in counted))
-    return Deny(text) if counted[0].action == "deny" else Ask(text)
+    action = "deny" if any(each.action == "deny" for each in findings) else "ask"
+    counted = [each for each in findings if each.action == action]
+    given = [each for each in told if each.action == action]
+    ordered: list[Finding] = []
+    for each in counted:
+        if not any(_is_same(each, other) for other in (*given, *ordered)):
+            ordered.append(each)
+    text = " ".join(sentence(each, pack) for each in ordered[:_MOST_REASONS])
+    return Deny(text) if action == "deny" else Ask(text)
 
 
-def _sentence(finding: Finding, pack: str) -> str:
-    reason = finding.reason if finding.reason.endswith(".") else f"{finding.reason}."
-    instead = f" {finding.instead}" if finding.instead else ""
-    return f"{reason}{instead} (rule {finding.rule} of {pack})"
+def _is_same(one: Finding, other: Finding) -> bool:
+    """Whether two findings are about the same program or path; where one names none, by the same rule."""
+    if one.subject.words and other.subject.words:
+        return one.subject == other.subject
+    return one.rule == other.rule
+
+
+def sentence(finding: Finding, pack: str) -> str:
+    """What is stopped, what to do instead, and by which rule."""
+    told = f"{finding.reason.rstrip('.')}. {finding.instead}".strip()
+    return f"{told} (rule {finding.rule} of {pack})"
+
+
+def shortened(text: str) -> str:
+    """A path or host for a reason: in one line, and not longer than a reason can take."""
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    half = _LONGEST_SUBJECT // 2
+    return shown if len(shown) <= _LONGEST_SUBJECT else f"{shown[: half - 1]}…{shown[-half:]}"

@@ -1,4 +1,4 @@
-"""What paths and programs are known for, from data/known.toml."""
+"""What paths and programs are known for, from data/known.toml and data/arguments.toml."""
 
 import tomllib
 from importlib.resources import files
@@ -10,3 +10,8 @@ PLACES_KNOWN = {name: tuple(patterns) for name, patterns in _known["places"].ite
 SHELLS, FETCHING, READING, PASSING = (
     frozenset(_known["programs"][name]) for name in ("shells", "fetching", "reading", "passing")
 )
+_arguments: dict[str, dict[str, list[str]]] = tomllib.loads(
+    files(__package__).joinpath("data", "arguments.toml").read_text("utf-8")
+)
+OPTIONS = {name: frozenset(options) for name, options in _arguments["options"].items()}
+"""The options with a value, by program, or by program and subcommand."""

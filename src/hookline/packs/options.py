@@ -1,12 +1,41 @@
 """What a person changes about a pack: rules that are allowed, denied or asked about, and patterns of their own."""
 
 import fnmatch
+import os.path
+import posixpath
+import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from hookline.packs.findings import Finding
+from hookline.packs.findings import Finding, Subject
+from hookline.packs.known import READING
+from hookline.packs.reading.words import ENTRY, OUTPUT, PROCESS, UNKNOWN
+
+ANY_WORDS = "**"
+"""The last word of a pattern that may be followed by more words."""
+_UNKNOWN_PARTS = (UNKNOWN, ENTRY, OUTPUT, PROCESS)
+# A shell may make `..` of it.
+_MAY_LEAD_UP = re.compile(r"(?:^|/)\.[*?\[]")
+
+
+# Every argument of these programs that is no flag may be a path.
+_TAKING_PATHS = READING | {
+    "rm",
+    "rmdir",
+    "unlink",
+    "shred",
+    "chmod",
+    "chown",
+    "chgrp",
+    "truncate",
+    "touch",
+    "mkdir",
+    "find",
+}
 
 
 class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,12 +64,13 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
         found = [each for each in self._each(findings) if not (may_allow and self._frees(each))]
         for action, patterns in (("deny", self.deny), ("ask", self.ask)):
             if pattern := next((each for each in patterns if any(_matches(one, each) for one in subjects)), None):
-                return [Finding("settings", action, f"The settings have {pattern} under {action}"), *found]
+                reason = f"The settings have {pattern} under {action}"
+                return [Finding("settings", action, reason, "Ask the user to do this."), *found]
         return found
 
     def _frees(self, finding: Finding) -> bool:
         is_kept = finding.rule in (*self.deny, *self.ask)
-        return not is_kept and any(_matches(finding.subject, each) for each in self.allow)
+        return not is_kept and any(frees(each, finding.subject) for each in self.allow)
 
     def _each(self, findings: Iterable[Finding]) -> list[Finding]:
         found = []
@@ -52,6 +82,55 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
             elif finding.rule not in self.allow:
                 found.append(finding)
         return found
+
+
+def frees(pattern: str, subject: Subject) -> bool:
+    """Whether a pattern under `allow` stands for exactly this, and for nothing beside it.
+
+    Its words are compared with those of the program one to one. Words that may be paths are compared after `..` and
+    links are resolved. More words may follow only if the pattern ends with `**`.
+    """
+    wanted, given = _words(pattern), subject.words
+    if not wanted or not given or not subject.is_plain or UNKNOWN in subject.cwd:
+        return False
+    if wanted[-1] == ANY_WORDS:
+        wanted, given = wanted[:-1], given[: len(wanted) - 1]
+    if len(wanted) != len(given):
+        return False
+    takes_paths = given[0] in _TAKING_PATHS
+    pairs = zip(given, wanted, strict=True)
+    return all(
+        _is_path_meant(word, each, subject)
+        if "/" in word + each or word == ".." or (index and takes_paths and not word.startswith("-"))
+        else _is_word_meant(word, each)
+        for index, (word, each) in enumerate(pairs)
+    )
+
+
+@lru_cache(maxsize=256)
+def _words(pattern: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(pattern))
+    except ValueError:
+        return ()
+
+
+def _is_word_meant(word: str, pattern: str) -> bool:
+    """A wildcard stands for no colon: `a:b` is two names. What is only known at run time is never meant."""
+    is_known = not any(part in word for part in _UNKNOWN_PARTS)
+    return is_known and word.count(":") == pattern.count(":") and fnmatch.fnmatchcase(word, pattern)
+
+
+def _is_path_meant(word: str, pattern: str, subject: Subject) -> bool:
+    """The same for words that may be paths: as they are behind `..` and behind links."""
+    path = posixpath.normpath(posixpath.join(subject.cwd, word))
+    wanted = posixpath.normpath(posixpath.join(subject.base or subject.cwd, pattern))
+    if _MAY_LEAD_UP.search(word) or "\0" in word or word.startswith("-") or not _is_word_meant(path, wanted):
+        return False
+    # Links in the directories that the pattern itself names are the user's own choice.
+    fixed = re.split(r"[*?\[]", wanted, maxsplit=1)[0].rpartition("/")[0]
+    behind_links = os.path.realpath(fixed or "/").rstrip("/")
+    return fnmatch.fnmatchcase(os.path.realpath(path), behind_links + wanted[len(fixed) :])
 
 
 def _matches(subject: str, pattern: str) -> bool:

@@ -2,8 +2,8 @@
 
 from hookline.hook import BeforeTool
 from hookline.packs.actions import is_writing, paths_of
-from hookline.packs.files import meant
-from hookline.packs.findings import Finding
+from hookline.packs.files import located, unreadable
+from hookline.packs.findings import Finding, Subject, shortened
 from hookline.packs.places import places
 
 _PROTECTED = frozenset(("hooks", "startup", "access", "repository"))
@@ -14,14 +14,20 @@ def judge_paths(event: BeforeTool, home: str) -> list[Finding]:
     """What a tool call does outside the project, or to protected files."""
     writes = is_writing(event.tool_name)
     found: list[Finding] = []
-    for path in paths_of(event.tool_input):
-        kinds = {kind for each in meant(path, event.cwd, home) for kind in places(each, home, event.cwd)}
+    for named in paths_of(event.tool_input):
+        subject, shown = Subject((named.path,), event.cwd), shortened(named.path)
+        files = located(named, event.cwd, home)
+        if files is None:
+            found.append(unreadable(named.path, subject))
+            continue
+        kinds = {kind for each in files for kind in places(each, home, event.cwd)}
         if writes and kinds & _PROTECTED:
-            reason = f"{path} decides what runs or who may do what"
-            found.append(Finding("protected", "deny", reason, "Show the person the change instead.", path))
+            reason = f"{shown} decides what runs or who may do what"
+            found.append(Finding("protected", "deny", reason, "Show the user the change instead.", subject))
         elif kinds & _OUTSIDE and writes:
-            reason = f"{path} is outside the project"
-            found.append(Finding("write-outside", "deny", reason, "Write below the project.", path))
+            reason = f"{shown} is outside the project"
+            found.append(Finding("write-outside", "deny", reason, "Write below the project.", subject))
         elif kinds & _OUTSIDE:
-            found.append(Finding("read-outside", "ask", f"{path} is outside the project", "", path))
+            reason = f"{shown} is outside the project"
+            found.append(Finding("read-outside", "ask", reason, "Read below the project.", subject))
     return found

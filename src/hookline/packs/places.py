@@ -12,7 +12,7 @@ _TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/
 
 # Examples and public halves.
 _NO_SECRET = re.compile(
-    r"(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$",
+    r"/(?:fixtures|__fixtures__|testdata|test-data)/|(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$",
     re.IGNORECASE,
 )
 
@@ -44,10 +44,14 @@ _SOURCES = re.compile(
 _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)"
 )
+_THROUGH_PROCESS = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(root|cwd)(?=/|$)")
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/")
 
 # A file of such a name counts for nothing in a temporary directory.
 _AT_HOME = frozenset(("startup", "access", "hooks"))
+
+_TOP = frozenset(each.lower() for each in PLACES_KNOWN["top"])
+_SYSTEM = tuple(f"{each.lower()}/" for each in PLACES_KNOWN["system"])
 
 PLACES = {
     "root": "the root directory",
@@ -58,6 +62,7 @@ PLACES = {
     "repository": "the repository's .git",
     "outside": "a place outside the project",
     "temporary": "a temporary directory, or a cache",
+    "shared": "the directory for everybody's temporary files",
     "programs": "a program, a library or the kernel of the system",
     "log": "a log of the system, or a shell's history",
     "generated": "a directory outside the project that tools make again",
@@ -90,6 +95,7 @@ def is_whole(path: str) -> bool:
 @lru_cache(maxsize=4096)
 def places(path: str, home: str, project: str) -> frozenset[str]:
     """The kinds of places that a path is; `project` is the project's directory."""
+    path = _without_detour(path, project)
     if UNKNOWN in path and (
         path.startswith(UNKNOWN) or posixpath.dirname(path.split(UNKNOWN, maxsplit=1)[0]) in ("/", "")
     ):
@@ -112,10 +118,31 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
     if re.search(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$", whole):
         found.add("repository")
     if f"{path}/".startswith(_TEMPORARY) or any(each in f"{path}/" for each in _TEMPORARY_PARTS):
-        is_at_home = any(base and path.startswith(f"{base}/") for base in (home, project))
-        return frozenset({*(found if is_at_home else found - _AT_HOME), "temporary"})
+        return frozenset(_in_temporary(path, whole, home, project, found))
     found |= _by_tree(path, whole, home, project)
     return frozenset(found)
+
+
+def _in_temporary(path: str, whole: str, home: str, project: str, found: set[str]) -> set[str]:
+    is_at_home = any(base and path.startswith(f"{base}/") for base in (home, project))
+    found = {*(found if is_at_home else found - _AT_HOME), "temporary"}
+    if f"{path}/" in _TEMPORARY:
+        found.add("shared")
+    # A home may be there, too.
+    if home and (_is_home(whole, home) or home.startswith(f"{whole}/")):
+        found.add("home")
+    return found
+
+
+def _without_detour(path: str, project: str) -> str:
+    """The path without a second slash at its beginning, and without the ways through /proc to the same files."""
+    if not path.startswith(("//", "/proc/")):
+        return path
+    path = "/" + path.lstrip("/")
+    while (found := _THROUGH_PROCESS.match(path)) is not None:
+        rest = path[found.end() :] or "/"
+        path = rest if found[1] == "root" else f"{project or '/'}{rest}".rstrip("/") or "/"
+    return path
 
 
 def _whole(path: str) -> str:
@@ -126,7 +153,8 @@ def _whole(path: str) -> str:
 
 def _by_tree(path: str, whole: str, home: str, project: str) -> set[str]:
     found = set()
-    if whole in PLACES_KNOWN["top"] or any(f"{path}/".startswith(f"{top}/") for top in PLACES_KNOWN["system"]):
+    # Without regard to case, as the patterns are.
+    if whole.lower() in _TOP or f"{path}/".lower().startswith(_SYSTEM):
         found.add("system")
     if _is_home(whole, home):
         found.add("home")
@@ -157,7 +185,7 @@ def _by_name(path: str) -> set[str]:
     found = set()
     if (
         _matches(name, PLACES_KNOWN["secret_names"]) or _matches(path, PLACES_KNOWN["secret_paths"])
-    ) and not _NO_SECRET.search(name):
+    ) and not _NO_SECRET.search(path):
         found.add("secret")
     if (UNKNOWN in name or not name.strip("*?.")) and _matches(posixpath.dirname(path), PLACES_KNOWN["secret_paths"]):
         found.add("secret")

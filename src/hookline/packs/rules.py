@@ -9,12 +9,15 @@ A rule has one or more patterns. A pattern holds for a call if all of its keys d
     at       an operand is one of these kinds of places (see places.py)
     to       a file that is written is
     reads    a file that is read is
+    changes  a file that is written, replaced or deleted is
     word     an operand matches this regular expression
     line     the whole call, or a text that is piped into it, does
     stdin    what is piped in is of one of these kinds
     given    substitutions put one of these kinds into its words, or its output is shown
     via      it is run by one of these programs
     sets     a variable that is set for it matches this regular expression
+    sends    a client of the web sends a secret, as data, in its address or in a header that is not made for it
+    seeks    it searches whole directories for secrets, files without an ending included
 """
 
 import fnmatch
@@ -30,7 +33,10 @@ import msgspec
 from hookline.packs.places import PLACES, places
 from hookline.packs.reading.calls import Call
 from hookline.packs.reading.commands import Commands
-from hookline.packs.reading.transfers import read_by, sources_of, written_by
+from hookline.packs.reading.searches import seeks_secrets
+from hookline.packs.reading.sent import sent_by
+from hookline.packs.reading.transfers import changed_by, read_by, sources_of, written_by
+from hookline.packs.reading.words import SECRET
 
 ACTIONS = ("deny", "ask")
 # A program that is asked about itself does nothing else: `rm --help`, `terraform destroy --help`.
@@ -51,12 +57,15 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     source: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     word: str = ""
     line: str = ""
     stdin: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     via: tuple[str, ...] = ()
     sets: str = ""
+    sends: bool = False
+    seeks: bool = False
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,7 +82,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     passed: tuple[str, ...]
     """Commands like them that it lets through."""
     instead: str = ""
-    """What to do instead, for the model."""
+    """The remedy, for the model: what to do instead."""
 
 
 class OtherRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,17 +144,30 @@ def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Ch
         line = re.compile(pattern.line, re.IGNORECASE)
         yield lambda call, _: line.search(call.told) is not None
     yield from _surroundings(pattern)
-    for kinds, paths in ((pattern.to, written_by), (pattern.reads, read_by), (pattern.source, sources_of)):
+    for kinds, paths in _paths_of(pattern):
         if kinds:
             yield lambda call, where, kinds=frozenset(kinds), paths=paths: _any_at(call, paths(call), kinds, where)  # type: ignore[misc]
     if at := frozenset(pattern.at):
         yield lambda call, where: _any_at(call, call.operands[skipped:], at, where)
 
 
+def _paths_of(pattern: Pattern) -> tuple[tuple[tuple[str, ...], Callable[[Call], Sequence[str]]], ...]:
+    return (
+        (pattern.to, written_by),
+        (pattern.reads, read_by),
+        (pattern.changes, changed_by),
+        (pattern.source, sources_of),
+    )
+
+
 def _surroundings(pattern: Pattern) -> Iterator[_Check]:
     if pattern.sets:
         sets = re.compile(pattern.sets)
         yield lambda call, _: any(sets.match(each) for each in call.assigned)
+    if pattern.sends:
+        yield lambda call, _: any(SECRET in text for text in sent_by(call))
+    if pattern.seeks:
+        yield lambda call, where: seeks_secrets(call, where.home, where.project)
     if stdin := frozenset(pattern.stdin):
         yield lambda call, _: bool(stdin & (call.stdin.kinds | call.given))
     if given := frozenset(pattern.given):
@@ -254,6 +276,8 @@ def _fault(rule: Rule, seen: set[str]) -> str | None:
     if not rule.when or not rule.stopped or not rule.passed:
         return "needs a pattern, and examples both ways"
     unknown = {
-        each for pattern in rule.when for each in (*pattern.at, *pattern.source, *pattern.to, *pattern.reads)
+        each
+        for pattern in rule.when
+        for each in (*pattern.at, *(kind for kinds, _ in _paths_of(pattern) for kind in kinds))
     } - PLACES.keys()
     return f"names the places {', '.join(sorted(unknown))}, which do not exist" if unknown else None

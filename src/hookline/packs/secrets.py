@@ -2,16 +2,19 @@
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hookline.contract.secrets import asks_for_secrets
 from hookline.contract.shapes import private_keys, tokens
 from hookline.hook import AfterModel, AfterTool, Answer, BeforeTool, Redact, Rewrite
-from hookline.packs.actions import is_writing, paths_of, texts_of
-from hookline.packs.files import meant
-from hookline.packs.findings import Finding
+from hookline.packs.actions import is_searching, is_writing, paths_of, texts_of
+from hookline.packs.files import located, unreadable
+from hookline.packs.findings import Finding, Subject, shortened
 from hookline.packs.places import is_secret
 
+SECRET_FILES = "secret-files"  # noqa: S105 - the id of a rule
+"""The one rule about files with secrets, in commands and in tool calls."""
 REPLACED = "[redacted by hookline:secrets]"
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # The last six characters of these are a checksum of the others.
@@ -20,20 +23,34 @@ _EXAMPLE = re.compile(r"example|sample|dummy|placeholder|your[-_]|xxxx|\.\.\.|12
 
 
 def judge_files(event: BeforeTool, home: str) -> list[Finding]:
-    """Files with secrets that a tool call reads or writes, and keys in what it writes."""
+    """Files with secrets that a tool call reads, writes or searches, and keys in what it writes."""
     found = []
-    writes = is_writing(event.tool_name)
-    paths = [path for path in paths_of(event.tool_input) if any(map(is_secret, meant(path, event.cwd, home)))]
-    if paths:
-        what = "is known for holding secrets"
-        action = "ask" if writes else "deny"
-        rule = "write-secret-file" if writes else "read-secret"
-        instead = "Ask the person for what you need of it."
-        found += [Finding(rule, action, f"{path} {what}", instead, path) for path in paths]
-    if writes and any(is_key(key) for text in texts_of(event.tool_input) for key in keys_in(text)):
-        reason = "The text to be written has a key or token in it, which would be kept there"
+    for named in paths_of(event.tool_input):
+        subject = Subject((named.path,), event.cwd)
+        files = located(named, event.cwd, home)
+        if files is None:
+            found.append(unreadable(named.path, subject))
+        elif any(map(is_secret, files)):
+            reason = f"{shortened(named.path)} is known for holding secrets"
+            found.append(Finding(SECRET_FILES, "deny", reason, "Ask the user for what is needed of it.", subject))
+    if is_searching(event.tool_name) and _searches_for_secrets(event.tool_input):
+        reason = "This search looks for secrets, and reads the files that hold them"
+        found.append(Finding(SECRET_FILES, "deny", reason, "Search in a directory of sources, or include *.py."))
+    if is_writing(event.tool_name) and any(is_key(key) for text in texts_of(event.tool_input) for key in keys_in(text)):
+        reason = "The text to be written has a key or token in it"
         found.append(Finding("write-key", "deny", reason, "Read it from the environment at run time."))
     return found
+
+
+def _searches_for_secrets(arguments: Mapping[str, Any]) -> bool:
+    """Whether a search is for secrets and through everything: neither a directory of its own nor a kind of files."""
+    given = {key.lower(): value for key, value in arguments.items() if isinstance(value, str)}
+    if any(given.get(key) for key in ("include", "glob", "file_pattern", "type", "include_pattern")):
+        return False
+    where = next((given[key] for key in ("path", "dir_path", "directory", "root") if given.get(key)), ".")
+    return where.rstrip("/") in ("", ".", "..", "~") and any(
+        asks_for_secrets(given.get(key, "")) for key in ("pattern", "query", "regex", "search", "text")
+    )
 
 
 def redacted(event: AfterTool | AfterModel) -> Answer | None:

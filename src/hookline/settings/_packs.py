@@ -38,6 +38,8 @@ class PackReader:
         if not isinstance(raw, list | tuple):
             self._problems.error(("use",), f"is {kind_of(raw)}, {_PACKS_EXPECTED}; none of them runs")
             return
+        # Those that decide are kept with their options: a later pack does not repeat their reasons.
+        self._deciding: list[tuple[str, Mapping[str, Any]]] = []
         seen: set[str] = set()
         for index, each in enumerate(raw):
             yield from self._pack(each, ("use", index), seen)
@@ -66,6 +68,8 @@ class PackReader:
             off = self._silenced_by or self._disabled.get(name) or self._switched_off(given, path)
             for event in PACKS[name].events:
                 yield replace(self._entry(name, event, options, off, path), mode=mode)
+            if off is None and mode is HookMode.ENFORCE:
+                self._deciding.append((name, options))
 
     def _options(self, given: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
         for key in given:
@@ -105,7 +109,7 @@ class PackReader:
             name=name,
             description=PACKS[name].about,
             pack=options,
-            call=Callback(function=PackHook(name, options), in_thread=False),
+            call=Callback(function=PackHook(name, options, tuple(self._deciding)), in_thread=False),
             timeout_ms=_TIMEOUT_MS,
             disabled_by=off,
             # What a pack can't judge must not pass.

@@ -5,27 +5,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol, TypedDict, Unpack
 
+from hookline.packs.known import OPTIONS
 from hookline.packs.reading.words import UNKNOWN
-
-_COMPOSE = {"-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"}
-# Flags of these programs take the next word as their value, so it is no operand.
-_WITH_VALUE = {
-    "git": {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"},
-    "kubectl": {"-n", "--namespace", "--context", "--cluster", "--kubeconfig", "-l", "--selector", "-o", "-s"},
-    "helm": {"-n", "--namespace", "--kube-context", "--kubeconfig"},
-    "docker": {"-H", "--host", "--context", "--config", "-c", "-l", "--log-level"},
-    "aws": {"--profile", "--region", "--output", "--endpoint-url", "--query"},
-    "gcloud": {"--project", "--account", "--configuration", "--format"},
-    "terraform": set(),
-    "psql": {"-c", "--command", "-f", "--file", "-d", "--dbname", "-h", "--host", "-p", "-U", "--username", "-v"},
-    "mysql": {"-e", "--execute", "-h", "-P", "-u", "-D"},
-    "redis-cli": {"-h", "-p", "-a", "-n", "-u", "--user", "--pass"},
-    "docker-compose": _COMPOSE,
-    "podman-compose": _COMPOSE,
-    "make": {"-C", "-f", "-j"},
-    "ssh": {"-i", "-p", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-W", "-b", "-c", "-e", "-m", "-S", "-w", "-E", "-B"},
-}
-
 
 # What stands behind the options of these programs is a command with flags of its own. The flags take a value.
 _RUNNING: dict[str, frozenset[str]] = {
@@ -101,34 +82,36 @@ class Call:
     @cached_property
     def flags(self) -> frozenset[str]:
         """Its flags: `-rf` as `-r` and `-f` (and as it is written), `--name=value` as `--name`."""
-        found: set[str] = set()
-        own = self.words[1:] if self.program not in _RUNNING else _leading(self.words[1:], _RUNNING[self.program])
-        for word in own:
-            if word == "--":
-                break
-            if word.startswith("--"):
-                name, _, value = word.partition("=")
-                found.update(() if value in ("false", "no") else (name,))
-            elif word.startswith("-") and len(word) > 1:
-                found.add(word)
-                found.update(f"-{char}" for char in word[1:] if char.isalnum())
-        return frozenset(found)
+        return self._arguments[0]
 
     @cached_property
     def operands(self) -> tuple[str, ...]:
         """Its arguments that are no flags, nor the values of flags that are known to have one."""
-        is_compose = self.program in ("docker", "podman") and "compose" in self.words[1:4]
-        with_value = _COMPOSE if is_compose else _WITH_VALUE.get(self.program, ())
-        rest = iter(self.words[1:])
-        found: list[str] = []
-        for word in rest:
+        return self._arguments[1]
+
+    @cached_property
+    def _arguments(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Its flags and operands, in one pass: what a flag takes as its value is neither."""
+        flags: set[str] = set()
+        operands: list[str] = []
+        with_value = OPTIONS.get(self.program, frozenset())
+        # The flags of a command that it runs are not its own.
+        own = 1 + len(_leading(self.words[1:], _RUNNING[self.program])) if self.program in _RUNNING else len(self.words)
+        index = 1
+        while index < len(self.words):
+            word = self.words[index]
+            index += 1
             if word == "--":
-                return (*found, *rest)
-            if word in with_value:
-                next(rest, None)
-            elif not word.startswith("-") or word == "-":
-                found.append(word)
-        return tuple(found)
+                operands += self.words[index:]
+                break
+            if not word.startswith("-") or word == "-":
+                operands.append(word)
+                with_value |= OPTIONS.get(f"{self.program} {word}", frozenset()) if len(operands) == 1 else frozenset()
+                continue
+            found, takes_next = _read_flag(word, with_value)
+            flags.update(found if index <= own else ())
+            index += takes_next
+        return frozenset(flags), tuple(operands)
 
     @cached_property
     def line(self) -> str:
@@ -156,6 +139,19 @@ class Call:
         if operand.startswith((UNKNOWN, "/")):
             return posixpath.normpath(operand) if operand.startswith("/") else operand
         return posixpath.normpath(posixpath.join(self.cwd, operand))
+
+
+def _read_flag(word: str, with_value: frozenset[str]) -> tuple[list[str], bool]:
+    """The flags that a word gives, and whether the next word is the value of the last of them."""
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        return ([] if value in ("false", "no") else [name]), not equals and name in with_value
+    found = [word]
+    for at, char in enumerate(word[1:], 1):
+        found += [f"-{char}"] if char.isalnum() else []
+        if f"-{char}" in with_value:
+            return found, at == len(word) - 1
+    return found, word in with_value
 
 
 def _leading(words: tuple[str, ...], with_value: frozenset[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from hookline.packs.reading import wrappers
 from hookline.packs.reading.calls import ANYTHING, NOTHING, Call, Stream, Surroundings
 from hookline.packs.reading.script import Run
 from hookline.packs.reading.streams import output_of
-from hookline.packs.reading.words import UNKNOWN, Expander
+from hookline.packs.reading.words import SECRET, UNKNOWN, Expander
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Item, Word
 
@@ -114,7 +114,7 @@ class Commands:
         known = self._variables.get(name)
         if known is not None:
             return known
-        return {"HOME": (self.home,), "PWD": (self.cwd,), "TMPDIR": ("/tmp",)}.get(name)  # noqa: S108 - a name, no file
+        return {"HOME": (self.home,), "PWD": (self.cwd,), "TMPDIR": ("/tmp/tmpdir",)}.get(name)  # noqa: S108 - a name, no file
 
     def _note(self, kind: str) -> None:
         self.given.add(kind)
@@ -130,6 +130,8 @@ class Commands:
         self.cwd, self.given = saved, given | output.kinds
         if kind in "<>" or output.kinds:
             self._substituted = output
+        if output.text is None and not output.kinds.isdisjoint(("secret", "environment")):
+            return UNKNOWN + SECRET
         return output.text
 
     def _run(self, items: tuple[Item, ...], stdin: Stream) -> Stream:

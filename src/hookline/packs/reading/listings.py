@@ -14,6 +14,7 @@ _NARROWING = re.compile(
 )
 _NAMING = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename")
 _EVERYTHING = ("*", ".*", "*.*")
+_RUNNING = ("-exec", "-execdir", "-ok", "-okdir")
 _OPTIONS = ("-L", "-H", "-P", "-E")
 
 
@@ -49,11 +50,12 @@ def find(commands: Reader, call: Call) -> Stream | None:
     words = call.words[1:]
     start = next((at for at, word in enumerate(words) if _begins_tests(word)), len(words))
     base = [call.path(word) for word in words[:start] if not word.startswith("-")] or [call.path(".")]
-    found = _found(base, words[start:])
-    if "-delete" in words:
+    tests = _without_commands(words[start:])
+    found = _found(base, tests)
+    if "-delete" in tests:
         commands.emit(("rm", "-r", *found), via=(*call.via, "find"))
     for index, word in enumerate(words):
-        if word in ("-exec", "-execdir", "-ok", "-okdir"):
+        if word in _RUNNING:
             _execute(commands, call, words[index + 1 :], found)
     return Stream(entries=tuple(each if ENTRY in each else f"{each}/*" for each in found))
 
@@ -72,6 +74,16 @@ def fd(commands: Reader, call: Call) -> Stream | None:
 
 def _begins_tests(word: str) -> bool:
     return word.startswith(("-", "(", "!", ",")) and word not in _OPTIONS
+
+
+def _without_commands(tests: tuple[str, ...]) -> tuple[str, ...]:
+    """The tests without the words of commands, in which -delete and -name mean something else."""
+    kept: list[str] = []
+    is_command = False
+    for word in tests:
+        is_command = word in _RUNNING or (is_command and word not in (";", "+"))
+        kept += [] if is_command else [word]
+    return tuple(kept)
 
 
 def _found(base: list[str], tests: tuple[str, ...]) -> list[str]:

@@ -4,7 +4,7 @@ import re
 
 from hookline.packs.reading.calls import ANYTHING, NOTHING, Reader, Stream
 from hookline.packs.reading.shells import RUN_BY_PROGRAMS, RUN_LATER
-from hookline.packs.reading.words import OUTPUT, UNKNOWN, Expander
+from hookline.packs.reading.words import OUTPUT, SECRET, UNKNOWN, Expander
 from hookline.shell.pieces import Item, Text, Word
 
 _SKIPPED = frozenset(
@@ -174,7 +174,8 @@ class Run:
         """A here-document or a here-string, with what is known about the output that stands in it."""
         self._commands.given = set()
         text = self._expander.text(word)
-        return Stream(frozenset(self._commands.given) if UNKNOWN in text else frozenset(), text=text)
+        kinds = self._commands.given | ({"secret"} if SECRET in text else set()) if UNKNOWN in text else set()
+        return Stream(frozenset(kinds), text=text)
 
     def _loop(self) -> None:
         """A loop without an end that starts programs without waiting for any fills the machine."""

@@ -5,11 +5,12 @@ import binascii
 import re
 from collections.abc import Callable, Mapping
 
+from hookline.contract.secrets import is_secret_variable
 from hookline.packs.known import FETCHING, PASSING, SHELLS
 from hookline.packs.places import is_private, is_whole
 from hookline.packs.reading.calls import ANYTHING, NOTHING, Call, Stream
 from hookline.packs.reading.transfers import read_by
-from hookline.packs.reading.words import ENTRY, OUTPUT, PROCESS, UNKNOWN
+from hookline.packs.reading.words import ENTRY, OUTPUT, PROCESS, SECRET, UNKNOWN
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|([abefnrtv\\]))")
 _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
@@ -31,7 +32,8 @@ def output_of(call: Call) -> Stream:
 
 def _said(call: Call) -> Stream:
     text = _echoed(call) if call.program == "echo" else _printed(call)
-    return Stream(frozenset({"unknown"}) if UNKNOWN in text else frozenset(), text=text)
+    kinds = {"unknown"} if UNKNOWN in text else set()
+    return Stream(frozenset(kinds | {"secret"} if SECRET in text else kinds), text=text)
 
 
 def _named(call: Call) -> Stream:
@@ -39,6 +41,8 @@ def _named(call: Call) -> Stream:
 
 
 def _variables(call: Call) -> Stream:
+    if any(is_secret_variable(each) for each in call.operands):
+        return Stream(frozenset({"secret"}))
     return ANYTHING if call.operands else Stream(frozenset({"environment"}))
 
 

@@ -12,6 +12,10 @@ _UNPACKING = frozenset(("tar", "gtar", "bsdtar", "unzip", "7z"))
 _SEARCHING = frozenset(
     ("grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "jq", "yq", "perl", "tr")
 )
+_DELETING = frozenset(("rm", "unlink", "shred", "srm", "rimraf", "trash", "wipe", "trash-put"))
+_TEMPLATE = re.compile(
+    r"\.(?:example|sample|template|dist|tmpl|defaults?)$|(?:example|sample|template)\.env$", re.IGNORECASE
+)
 _PATTERN_FLAGS = frozenset(("-e", "-f", "--regexp", "--expression", "--file", "--from-file"))
 
 
@@ -33,6 +37,45 @@ def written_by(call: Call) -> list[str]:
     elif program in ("curl", "wget", "gcc", "cc", "sort"):
         found += [target] if (target := call.value_of("-o", "-O", "--output", "--output-document")) else []
     return found
+
+
+def changed_by(call: Call) -> list[str]:
+    """The files that a call writes, replaces or deletes. Copying the template of a file is how it begins."""
+    program, operands = call.program, call.operands
+    if program in _DELETING:
+        return list(operands)
+    if program == "git":
+        return _changed_by_git(call)
+    if program == "touch" or (program in _COPYING and all(map(_TEMPLATE.search, sources_of(call)))):
+        return list(call.writes)
+    return written_by(call)
+
+
+def _changed_by_git(call: Call) -> list[str]:
+    match call.operands[:1]:
+        case ("rm",) if not call.flags & {"--cached", "-n", "--dry-run"}:
+            return list(call.operands[1:])
+        case ("mv" | "add" | "stage" | "commit",):
+            return [*call.operands[1:], *call.writes]
+        case ("restore",) if not call.flags & {"--staged", "-S"} or call.flags & {"--worktree", "-W"}:
+            return list(call.operands[1:])
+        case ("checkout",) if "--" in call.words:
+            return list(call.words[call.words.index("--") + 1 :])
+    return list(call.writes)
+
+
+def _shown_by_git(call: Call) -> list[str]:
+    """The files whose text git shows: as paths, or as `commit:path`."""
+    words = call.operands[1:]
+    match call.operands[:1]:
+        case ("show" | "cat-file" | "diff" | "blame" | "annotate" | "difftool" | "archive" | "checkout-index",):
+            return [part for word in words for part in {word, word.rpartition(":")[2]}]
+        case ("log" | "whatchanged" | "stash" | "reflog",) if call.flags & {"-p", "-u", "--patch", "-L", "-G", "-S"}:
+            files = [call.value_of("-L") or ""]
+            return [*words, *(each.rpartition(":")[2] for each in files)]
+        case ("grep",):
+            return list(words[1:] if not call.flags & {"-e", "-f"} else words)
+    return []
 
 
 def _unpacked_to(call: Call) -> str | None:
@@ -58,6 +101,9 @@ def read_by(call: Call) -> list[str]:
         found += sources_of(call)
     elif program in _SEARCHING:
         found += call.operands if call.flags & _PATTERN_FLAGS else call.operands[1:]
+        found += [file for flag in ("--include", "-g", "--glob") if (file := call.value_of(flag))]
+    elif program == "git":
+        found += _shown_by_git(call)
     elif program == "openssl":
         found += [file for flag in ("-in", "-inkey", "-key") if (file := call.value_of(flag))]
     elif program in READING:

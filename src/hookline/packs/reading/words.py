@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import product
 
+from hookline.contract.secrets import is_secret_variable
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Expansion, Item, Piece, Text, Word
 
@@ -16,14 +17,13 @@ PROCESS = "\ue003"
 OUTPUT = "\ue002"
 """Stands for the output of a command that is read as a file: `<(…)`."""
 
+SECRET = "\ue004"  # noqa: S105 - a mark
+"""Stands behind an unknown part that is a secret, by the name of its variable or by what it was read from."""
+
 # More values than this are not told apart.
 _MOST_VALUES = 16
 
 _OTHER_HOME = re.compile(r"~([a-z_][a-z0-9_-]*)(?=/|$)")
-# Variables that hold secrets, by their names.
-_SECRET = re.compile(
-    r"SECRET|PASSW|PRIVATE_?KEY|API_?KEY|ACCESS_?KEY|CREDENTIAL|(?:^|_)TOKEN$|(?:^|_)PAT$", re.IGNORECASE
-)
 _BLANKS = " \t\n"
 _BRACES = re.compile(r"\{([^{}]*(?:,[^{}]*)+)\}")
 _ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
@@ -95,8 +95,9 @@ class Expander:
         if piece.name == "IFS":
             return (self._blanks()[0],)
         name = piece.name or source.strip("${}")
-        if known is None and _SECRET.search(name):
+        if is_secret_variable(name) and (known is None or any(UNKNOWN in value for value in known)):
             self._note("variable")
+            return (UNKNOWN + SECRET,)
         if piece.is_plain or known is None or not piece.name:
             default = default if known is None else None
             # The variable may have a value that is not known here.
