@@ -107,10 +107,14 @@ def test_a_hook_that_fails_is_told_once(project: Path) -> None:
     for _ in range(2):
         asyncio.run(fire_before_tool_hook(config, "ls", {}))
     assert [event for event in events if isinstance(event, Note)] == [
-        Note(text=f"The BeforeTool hook {name} {how}. hookline log --failures tells more.", is_error=True)
-        for name, how in (
-            ("broken", "exited with code 3 (oops), so it had no effect"),
-            ("late", "timed out after 200ms, so it had no effect"),
-            ("strict", "exited with code 1, and blocks because its onError is block"),
+        Note(
+            text=f"The BeforeTool hook {name} {how}. It is in settings given in code:"
+            f" hooks.BeforeTool[0].hooks[{place}]; hookline log --failures tells more.",
+            is_error=True,
+        )
+        for name, place, how in (
+            ("broken", 0, "exited with code 3 (oops), so it had no effect"),
+            ("late", 1, "timed out after 200ms, so it had no effect"),
+            ("strict", 3, "exited with code 1, and blocks because its onError is block"),
         )
     ]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hookline.agent.events import HookEnded, HooksFinished, HooksStarted, Listener, Note
-from hookline.contract.endings import show_ending, telling_line
+from hookline.contract.endings import failure_notice, show_ending
 from hookline.contract.events import LIFECYCLE_EVENTS
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Verdict
@@ -25,6 +25,8 @@ class HookRecord:
 
 class HookWatch:
     """The observer that passes on what hooks are doing and what they decided."""
+
+    shows_failures = True
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -80,11 +82,7 @@ class HookWatch:
         if run.failed and not record.is_reported:
             # What the hook was to guard goes on without it, or nothing does until it is mended.
             record.is_reported = True
-            line = telling_line(run.stderr)
-            how = f"{show_ending(run)} ({line})" if line else show_ending(run)
-            effect = f"and blocks because {run.hook.why_strict}" if run.blocks else "so it had no effect"
-            text = f"The {run.event} hook {run.hook.label} {how}, {effect}."
-            self._listener(Note(text=f"{text} hookline log --failures tells more.", is_error=True))
+            self._listener(Note(text=failure_notice(run), is_error=True))
 
 
 def _outcome(run: HookExecutionResult, subject: str) -> str:

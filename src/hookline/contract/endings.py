@@ -9,12 +9,17 @@ from hookline.contract.patterns import lazy_pattern
 if TYPE_CHECKING:
     from hookline.contract.verdict import HookExecutionResult
 
+FAILURES = "hookline log --failures"
+"""The command that each notice of a failed hook names."""
+
 # Not on every platform.
 _SIGXCPU = getattr(signal, "SIGXCPU", None)
 # What Python and Node.js print when a program crashes; Python has no headline for a syntax error.
 _CRASH = lazy_pattern(r'^(?:Traceback \(most recent call last\)|  File "[^"\n]*+", line \d|Node\.js v\d)', re.MULTILINE)
 _ERROR = lazy_pattern(r"^\w*Error\b.*", re.MULTILINE)
 _LONGEST_LINE = 120
+_LONGEST_LABEL = 200
+_IN_PROCESS = ("callable", "plugin", "pack")
 # What programs print when they reach a limit.
 _TRACES = {
     "memory": ("MemoryError", "annot allocate memory", "bad_alloc", "ut of memory", "memory exhausted"),
@@ -30,7 +35,7 @@ def show_ending(ended: "HookExecutionResult") -> str:
         return ended.error
     if ended.is_running:
         return "runs beside the agent, and nothing that it decides counts"
-    if ended.hook.type in ("callable", "plugin", "pack"):
+    if ended.hook.type in _IN_PROCESS:
         return "answered"
     how = f"exited with code {ended.exit_code}"
     if ended.exit_code == 0 and not ended.success:
@@ -55,6 +60,19 @@ def _limit_reached(ended: "HookExecutionResult") -> str:
         shown = ["cpu"] if ended.signal == _SIGXCPU else [name for name in limits if name != "network"]
     reached = ", ".join(f"{name} {limits[name]}" for name in shown if name in limits)
     return f" (probably because of its limits: {reached})" if reached else ""
+
+
+def failure_notice(run: "HookExecutionResult") -> str:
+    """The line that tells the user of a failed hook: what happened, where, and what to do."""
+    hook = run.hook
+    line = "" if hook.type in _IN_PROCESS else telling_line(run.stderr)
+    doubt = None if run.answer is None else run.answer.doubt
+    how = f"gave an answer that can't be understood: {doubt}" if doubt and not run.failed else show_ending(run)
+    effect = f"and blocks because {hook.why_strict}" if run.blocks else "so it had no effect"
+    label = hook.label if len(hook.label) <= _LONGEST_LABEL else f"{hook.label[:_LONGEST_LABEL]}…"
+    text = f"The {run.event} hook {label} {how}{f' ({line})' if line else ''}, {effect}."
+    place = hook.location if hook.type == "callable" else f"{hook.origin}: {hook.location}"
+    return f"{text} It is in {place}; {FAILURES} tells more."
 
 
 def has_traceback(stderr: str) -> bool:

@@ -26,6 +26,7 @@ class HookObserver(Protocol):
         """All of them have answered; also called when the engine failed or the event was cancelled.
 
         Whatever is in `verdict.unapplied` has to be shown to the person: without an observer it would be on stderr.
+        Hooks that failed are on stderr, once per session, unless the observer has a true attribute `shows_failures`.
         """
 
 

@@ -19,7 +19,7 @@ from hookline.engine._threads import THREADS, Job, describe
 from hookline.engine.functions import load_plugin, loaded_plugin
 from hookline.engine.reading import in_this_context, notify, read_run
 from hookline.errors import HooklineError
-from hookline.hook.answers import Answer, answer_in, read_answer
+from hookline.hook.answers import Answer, WrongAnswerError, answer_in, read_answer
 from hookline.hook.events import read_event
 
 _LONGEST_TIMER_S = 86400.0
@@ -253,7 +253,8 @@ def _raised(error: BaseException, took_ms: float) -> ChildOutcome:
     if isinstance(error, SystemExit):
         error = _exited(error)
     trace = "".join(traceback.format_exception(error))
-    said = str(error) if isinstance(error, HooklineError) else f"raised {describe(error)}"
+    is_plain = isinstance(error, HooklineError | WrongAnswerError)
+    said = str(error) if is_plain else f"raised {describe(error)}"
     return ChildOutcome(error=said, stderr=trace.encode("utf-8", "backslashreplace"), duration_ms=took_ms, way=_WAY)
 
 

@@ -37,6 +37,7 @@ from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Sk
 from hookline.contract.vocabulary import HookMode
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.event_table import can_block
+from hookline.engine.failure_notice import FailureNotice
 from hookline.errors import FormatError
 from hookline.log.logger import Beginning, HookLogger
 from hookline.log.quiet import QuietEvents
@@ -61,6 +62,8 @@ class EventLog:
         self.digest_of: DigestOf | None = None
         """Makes the fingerprint of a hook that has run; called in the log's thread, if at all."""
         self._reported: set[str] = set()
+        self.failures = FailureNotice(agent)
+        """Shows the user which hooks failed."""
 
     def planned(self, plan: HookExecutionPlan) -> None:
         """Logs why each skipped hook is not going to run, and which hooks run although their matcher took too long."""
@@ -130,6 +133,7 @@ class EventLog:
         """Logs what a hook did that ran beside the agent; called in another thread."""
         facts: dict[str, Any] = {"session": self._session_if_known(), **self._asked_by(), "event": run.event.value}
         self._log.write(_run(run, {**facts, **hook_place(run.hook)}, None))
+        self.failures.report_late(run, facts["session"] or "")
 
     def worker(self, hook: HookEntry, text: str, stderr: bytes) -> None:
         """Logs what became of a hook's worker, or what it wrote to stderr; called in another thread."""

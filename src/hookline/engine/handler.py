@@ -71,6 +71,8 @@ class HookEventHandler:
         self._translator = translator
         self._event_log = event_log
         self._observer = observer
+        self.shows_failures = getattr(observer, "shows_failures", False) is not True
+        """Whether the user is shown hooks that failed; False where the caller does it."""
         self.on_fault = on_fault
         self.refusal: str | None = None
         """Why every event that can block does: a settings file that was never read, or the company's policy."""
@@ -238,6 +240,8 @@ class HookEventHandler:
             raise
         if verdict.plan is not None:
             try:
+                if self.shows_failures:
+                    verdict = self._event_log.failures.report(verdict, progress.session)
                 self._event_log.fired(verdict, progress.fire_id, progress.session, progress.model)
             except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
                 self._event_log.failed(event, "logging", error, "so the log lacks what its hooks did", progress.fire_id)

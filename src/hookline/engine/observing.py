@@ -16,6 +16,7 @@ class Observing:
     def __init__(self, observer: AnyObserver, own_session: Callable[[], str], agent: str | None = None) -> None:
         """`own_session` is the id of the session that events without one of their own belong to."""
         self._observer = observer
+        self.shows_failures = getattr(observer, "shows_failures", False) is True
         self._own_session = own_session
         self._agent = agent
         names = ("hooks_started", "hook_ended", "hooks_finished")

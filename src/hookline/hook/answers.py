@@ -32,6 +32,10 @@ class Answer(Exception):  # noqa: N818 - an answer is no error, though it can be
     __hash__ = None  # type: ignore[assignment]
 
 
+class WrongAnswerError(TypeError):
+    """A hook returned what can't be an answer."""
+
+
 class Deny(Answer):
     """Blocks the operation. The model reads the reason."""
 
@@ -162,7 +166,7 @@ def stop(reason: object = "") -> "NoReturn":
 
 
 def read_answer(returned: object) -> "dict[str, Any] | None":
-    """What a hook returned, in hook form; TypeError if that can't be an answer."""
+    """What a hook returned, in hook form; WrongAnswerError if that can't be an answer."""
     if isinstance(returned, type) and issubclass(returned, Answer):
         returned = returned()  # type: ignore[call-arg]  # `return Deny` is a deny, too
     if isinstance(returned, Answer):
@@ -170,8 +174,9 @@ def read_answer(returned: object) -> "dict[str, Any] | None":
     if returned is None or isinstance(returned, dict):
         return returned
     kind = type(returned).__name__
+    shown = f"{returned} (bool)" if isinstance(returned, bool) else kind
     advice = "await it" if kind == "coroutine" else "return an answer such as Deny, a dict in hook form, or None"
-    raise TypeError(f"returned {kind}; {advice}")
+    raise WrongAnswerError(f"returned {shown}; {advice}")
 
 
 def answer_in(group: "BaseExceptionGroup[Any]") -> "Answer | None":

@@ -74,7 +74,8 @@ def run(given: argparse.Namespace) -> int:
         sample, fields = _sample(config, event)
     _load_asyncio(config)
     from hookline.cli.interrupt import run_loop  # noqa: PLC0415 - it loads asyncio
-    from hookline.engine.trust_notice import UNTRUSTED  # noqa: PLC0415 - with the engine
+    from hookline.contract.endings import FAILURES  # noqa: PLC0415 - with the engine
+    from hookline.engine.trust_notice import UNTRUSTED  # noqa: PLC0415 - the same
 
     messages: list[str] = []
     token = overheard.set(None if given.json else messages)
@@ -83,7 +84,7 @@ def run(given: argparse.Namespace) -> int:
     finally:
         overheard.reset(token)
         for message in messages:
-            if UNTRUSTED not in message:  # which is in the report below
+            if UNTRUSTED not in message and FAILURES not in message:  # which are in the report below
                 tell(message)
     redactor = config.get_redactor()
     log = redactor.clean_records([record.to_dict() for record in memory.records])
