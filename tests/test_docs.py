@@ -48,8 +48,8 @@ def run(command: str, site: Path) -> str:
 def neutral(text: str, site: Path) -> str:
     """The text without what differs between any two runs: paths, times, ids, and what is measured."""
     text = text.replace(str(site.parent), "~")
-    # Where a run falls in the histogram is a matter of luck.
-    text = re.sub(r"^ +<.*\n", "", text, flags=re.MULTILINE)
+    # Where a run falls in the histogram, and an event in the chart, is a matter of luck.
+    text = re.sub(r"^ +<.*\n|^ +\d\d-\d\d \d\d:\d\d  .*█.*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "…", text)
     text = re.sub(r"\d\d-\d\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]+Z", "…", text)
     text = re.sub(r"[0-9a-f]{10}", "…", text)

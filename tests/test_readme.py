@@ -82,7 +82,7 @@ def test_the_demo_blocks_one_call_and_rewrites_the_other() -> None:
         "on disk: 'two trailing spaces\\nno newline\\n'",
         "The model says: I wrote your notes",
         "BeforeTool write_file: blocked: Files with secrets",
-        "BeforeTool write_file: goes on with another tool_input",
+        "BeforeTool write_file: allowed, rewritten",
     ):
         assert text in done.stdout
 

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import io
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -100,12 +101,16 @@ class Trace:
         return INTRODUCTION + "\n".join(lines) + "\n"
 
 
+# An id, such as HOOK-092, begins a row of a table.
+_ROW = re.compile(r"\| [A-Z]+-[A-Z0-9-]+[a-z]? \|")
+
+
 def read_requirements(path: Path) -> Requirements:
     """Reads the page's tables: three cells are a live requirement, two a merged one."""
     live: dict[str, str] = {}
     merged: dict[str, str] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.startswith(("| HOOK-", "| DELTA-", "| WARM-")):
+        if not _ROW.match(line):
             continue
         name, *cells = (cell.strip() for cell in line.strip("| ").split("|"))
         if name in live or name in merged:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hookline.contract.text import tell
-from hookline.contract.vocabulary import ConfigSource, HookOptions, OnError
+from hookline.contract.vocabulary import ConfigSource, FiredBy, HookOptions, OnError
 from hookline.settings.merge import blocks_on_fault, hooks_enabled, named_dialects, policy_problems, without_effect
 from hookline.settings.paths import SettingsPaths, default_paths
 from hookline.settings.read import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
@@ -47,6 +47,7 @@ class Config:
         agent: str | None = None,
         dialects: Sequence[str] = (),
         log_file: bool = True,
+        fired_by: FiredBy = FiredBy.PROGRAM,
     ) -> None:
         """Reads the settings, from one of three places.
 
@@ -69,6 +70,7 @@ class Config:
             dialects: other agents whose settings files are read as well, besides those of `hooksConfig.dialects`:
                 "claude", "codex", "gemini". With `settings_files`, the one agent whose files these are.
             log_file: False keeps everything out of the log file that the settings name, for runs that only try hooks.
+            fired_by: who fires the events, for the log; only events of a real agent are evidence that it is guarded.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
         self._session_id = session_id or new_session_id()
@@ -81,6 +83,7 @@ class Config:
         self._observer = observer
         self._on_fault = OnError(on_fault)
         self._agent = agent
+        self._fired_by = fired_by
         self.is_quiet = quiet
         """Whether the program shows the problems of the settings itself."""
         self._paths = settings_paths or default_paths(self._working_dir)
@@ -138,6 +141,7 @@ class Config:
                     observer=self._observer,
                     on_fault=self._on_fault,
                     agent=self._agent,
+                    fired_by=self._fired_by,
                 )
             return self._hook_system
 

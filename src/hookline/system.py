@@ -20,7 +20,7 @@ from hookline.contract.records import Consent, FaultRecord, LogLevel, SettingsRe
 from hookline.contract.secrets import SECRET_NAMES
 from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, Verdict
-from hookline.contract.vocabulary import DEFAULT_MAX_WARM, HookOptions, Lifecycle, OnError
+from hookline.contract.vocabulary import DEFAULT_MAX_WARM, Decider, FiredBy, HookOptions, Lifecycle, OnError
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import is_awaited
 from hookline.engine.handler import HookEventHandler
@@ -83,6 +83,7 @@ class HookSystem:
         observer: AnyObserver | None = None,
         on_fault: OnError = OnError.ALLOW,
         agent: str | None = None,
+        fired_by: FiredBy = FiredBy.PROGRAM,
     ) -> None:
         self._facts = facts
         self._source = source
@@ -98,6 +99,7 @@ class HookSystem:
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
         self._reported |= {str(problem) for problem in policy_problems(source.layers)}
         self._agent = agent
+        self._fired_by = fired_by
         self._program: list[HookEntry] = []
         self.trust_notice = TrustNotice(self._waiting_for_trust)
         """Reports to the person which hooks wait for trust."""
@@ -272,8 +274,9 @@ class HookSystem:
         handler.applies_lifecycle = self._agent is not None or lifecycle is Lifecycle.APPLY
         policy = next((layer.policy for layer in self._source.layers if layer.policy is not None), None)
         handler.agents_off = None if policy is None else policy.agents_off
-        handler.refusal = None if policy is None else policy.blocks
+        handler.refusal, handler.refused_by = None if policy is None else policy.blocks, Decider.POLICY
         if is_strict and unreadable is not None:
+            handler.refused_by = Decider.FAULT
             handler.refusal = f"{unreadable.problems[0]}, and onFault is block"
 
     def _set_record(self, event_log: EventLog, settings: Settings) -> None:
@@ -297,7 +300,7 @@ class HookSystem:
         settings = self._decode()
         self.redactor.use(settings.options.redact)
         log = HookLogger(self._make_sinks(settings.options), os.path.realpath(self._facts.get_working_dir()))
-        event_log = EventLog(log, self._facts.get_session_id, self._agent)
+        event_log = EventLog(log, self._facts.get_session_id, self._agent, self._fired_by)
         self._set_record(event_log, settings)
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(

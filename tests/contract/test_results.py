@@ -15,7 +15,7 @@ from hookline.contract.results import (
     process_common_hook_output_fields,
 )
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Verdict
-from hookline.contract.vocabulary import ConfigSource
+from hookline.contract.vocabulary import ConfigSource, Decider
 
 GUARD = HookEntry(event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", command="guard")
 
@@ -87,7 +87,9 @@ def test_a_fault_of_ours_decides_nothing() -> None:
     envelope = build_failure_envelope(ValueError("x"), "planning", {"event": "BeforeTool"})
     assert envelope == AggregatedHookResult(success=False, errors=(error,))
     verdict = failure_verdict(HookEventName.BEFORE_TOOL, "ls", ValueError("x"), "planning")
-    assert verdict == Verdict(event=HookEventName.BEFORE_TOOL, subject="ls", success=False, errors=(error,))
+    assert verdict == Verdict(
+        event=HookEventName.BEFORE_TOOL, subject="ls", success=False, errors=(error,), decider=Decider.FAULT
+    )
     assert verdict.fault == error
 
 

@@ -66,7 +66,7 @@ def test_a_hook_that_ran_leaves_a_whole_record(project: Path) -> None:
     assert re.fullmatch("[0-9a-f]{10}", fire)
     assert json.loads(fields.pop("stdin"))["tool_name"] == "ls"
     assert fields.pop("duration") > 0
-    assert (record.level, record.message) == (LogLevel.DEBUG, "BeforeTool: guard exited with code 0")
+    assert (record.level, record.message) == (LogLevel.DEBUG, "BeforeTool: guard exited with code 0: allowed")
     assert fields == {
         "kind": "hook",
         "id": f"{fire}-0",
@@ -87,6 +87,8 @@ def test_a_hook_that_ran_leaves_a_whole_record(project: Path) -> None:
         "truncated": False,
         "way": "cold",
         "decision": "allow",
+        "firedBy": "program",
+        "result": "allowed",
         "stdout": json.dumps(answer),
         "stderr": "note\n",
     }
@@ -131,7 +133,7 @@ def test_a_hook_that_ran_leaves_a_whole_record(project: Path) -> None:
         pytest.param(
             {"command": "echo no >&2; exit 2"},
             LogLevel.INFO,
-            "exited with code 2: deny",
+            "exited with code 2: blocked",
             {"exitCode": 2, "stderr": "no\n", "decision": "deny"},
             id="exit 2",
         ),
@@ -157,7 +159,7 @@ def test_an_event_leaves_a_summary(project: Path) -> None:
     duration = fields.pop("duration")
     assert {record.to_dict()["fire"] for record in records} == {fields.pop("fire")}
     assert records[-1].level is LogLevel.DEBUG
-    assert records[-1].message.startswith("BeforeTool ls: stops the agent: enough (1 succeeded, 1 denied, 1 failed, ")
+    assert records[-1].message.startswith("BeforeTool ls: stopped: enough (2 blocked, 1 failed, ")
     assert duration > max(record.to_dict()["duration"] for record in records[:-1])
     stopper, _, denier = (record.to_dict()["hook"] for record in records[:-1])
     assert [*fields.pop("by")] == [stopper, denier]
@@ -172,6 +174,9 @@ def test_an_event_leaves_a_summary(project: Path) -> None:
         "project": os.path.realpath(project),
         "event": "BeforeTool",
         "subject": "ls",
+        "firedBy": "program",
+        "outcome": "stopped",
+        "decider": "hook",
         "hooks": 3,
         "succeeded": 1,
         "failed": 2,
@@ -189,14 +194,14 @@ def test_an_event_leaves_a_summary(project: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "command", "said", "blocked"),
     [
-        pytest.param("BeforeTool", "true", "BeforeTool ls: goes on (1 succeeded", False, id="goes on"),
-        pytest.param("BeforeTool", "exit 2", "BeforeTool ls: blocked: Blocked by hook (1 denied", True, id="blocked"),
-        pytest.param("AfterTool", "exit 2", "AfterTool ls: goes on (1 denied", False, id="cannot block"),
-        pytest.param("BeforeModel", "exit 1", "BeforeModel: goes on (1 failed", False, id="failed"),
+        pytest.param("BeforeTool", "true", "BeforeTool ls: allowed (1 no opinion", False, id="allowed"),
+        pytest.param("BeforeTool", "exit 2", "BeforeTool ls: blocked: Blocked by hook (1 blocked", True, id="blocked"),
+        pytest.param("AfterTool", "exit 2", "AfterTool ls: allowed (1 blocked", False, id="cannot block"),
+        pytest.param("BeforeModel", "exit 1", "BeforeModel: allowed (1 failed", False, id="failed"),
         pytest.param(
             "BeforeTool",
             says({"hookSpecificOutput": {"tool_input": {"a": 1}}}),
-            "BeforeTool ls: goes on with another tool_input (1 succeeded",
+            "BeforeTool ls: allowed, rewritten (1 no opinion",
             False,
             id="rewritten",
         ),
@@ -268,6 +273,7 @@ def test_many_hooks_that_do_not_match_are_told_in_one_record(project: Path) -> N
         "project": os.path.realpath(project),
         "event": "BeforeTool",
         "subject": "ls",
+        "firedBy": "program",
         "reason": "matcher: does not match 'ls'",
         "hooks": commands,
     }
@@ -385,8 +391,8 @@ def test_what_the_caller_changes_afterwards_does_not_change_the_log(tmp_path: Pa
     asyncio.run(main())
     sink.close()
     messages = [json.loads(line)["message"] for line in path.read_text().splitlines()]
-    assert any("goes on with another tool_input" in message for message in messages)
-    assert any("goes on with another llm_response" in message for message in messages)
+    assert any(message.startswith("BeforeTool ls: allowed, rewritten") for message in messages)
+    assert any(message.startswith("AfterModel: allowed, rewritten") for message in messages)
 
 
 def test_a_fault_while_telling_is_told_of_its_event(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from hookline.contract.outputs import BlockingError
 from hookline.contract.records import LogLevel
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, SkipKind, Verdict
-from hookline.contract.vocabulary import ConfigSource, OnError
+from hookline.contract.vocabulary import ConfigSource, Decider, OnError
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
 from hookline.engine.plan import HookPlanner
@@ -348,9 +348,10 @@ def test_a_fault_of_ours_becomes_a_failure_envelope(project: Path, part: str, st
         stage=stage,
         details={"error": "RuntimeError", "event": "BeforeModel"},
     )
-    verdict = Verdict(event=HookEventName.BEFORE_MODEL, success=False, errors=(error,))
+    verdict = Verdict(event=HookEventName.BEFORE_MODEL, success=False, errors=(error,), decider=Decider.FAULT)
     assert fire(handler, before_model) == AggregatedHookResult(success=False, errors=(error,), verdict=verdict)
-    (record,) = memory.records
+    record, event = memory.records
+    assert (event.to_dict()["outcome"], event.to_dict()["decider"]) == ("allowed", "fault")
     assert (record.level, record.to_dict()["kind"], record.to_dict()["stage"]) == (LogLevel.WARN, "fault", stage)
     assert record.to_dict().get("session") == (None if part == "facts" else "s1")
     assert record.to_dict()["traceback"].rstrip().endswith(f"RuntimeError: {said}")
@@ -368,7 +369,9 @@ def test_a_fault_while_deciding_becomes_a_failure_envelope(project: Path) -> Non
     result = fire(make_handler(project, {"BeforeTool": [group("true")]}, memory, runner=Nonsense()), before_tool)
     assert (result.success, result.final_output, result.results) == (False, None, ())
     assert [error.stage for error in result.errors] == ["aggregation"]
-    assert [(record.level, record.to_dict()["stage"]) for record in memory.records] == [(LogLevel.WARN, "aggregation")]
+    fault, event = memory.records
+    assert (fault.level, fault.to_dict()["stage"]) == (LogLevel.WARN, "aggregation")
+    assert (event.to_dict()["outcome"], event.to_dict()["decider"]) == ("allowed", "fault")
 
 
 @pytest.mark.req("HOOK-113", "HOOK-147")

@@ -114,7 +114,7 @@ def test_what_a_trial_would_have_decided_is_shown(tmp_path: Path, capsys: pytest
     assert main(["fire", "BeforeTool", "--input", event, *words]) == 0
     shown = capsys.readouterr().out
     assert "tried would block this (mode shadow): not like this" in shown
-    assert "Goes on" in shown
+    assert "Would block." in shown
     assert main(["stats", "--shadow", "--json", *words]) == 0
     (trial,) = json.loads(capsys.readouterr().out)["trials"]
     assert (trial["wouldBlock"], trial["wentOn"], trial["runs"]) == (1, 1, 1)

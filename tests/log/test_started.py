@@ -282,7 +282,7 @@ def test_what_hookline_did_not_leave_is_left_alone(log: Path, kind: str) -> None
         pytest.param(b"garbage", id="text"),
         pytest.param(b'["t","f","s","e",null,[1]]', id="type"),
         pytest.param(b'{"kind":"event"}', id="object"),
-        pytest.param(b'["t","f","s","e",null,["a"],null,null,null,null,"more"]', id="length"),
+        pytest.param(b'["t","f","s","e",null,["a"],null,null,null,null,null,"more"]', id="length"),
         pytest.param(b"\xff\xfe\x00[[[", id="bytes"),
     ],
 )

@@ -42,9 +42,9 @@ def test_the_timeline_is_newest_first(used: Page) -> None:
     """Each event with what came of it, and which hook decided that."""
     shown = [(row["event"], row["subject"], row["session"], row["outcome"], row.get("by")) for row in rows(used)]
     assert shown == [
-        ("BeforeTool", "shell", "s2", "rewritten", None),
+        ("BeforeTool", "shell", "s2", "allowed", None),
         ("BeforeTool", "shell", "s1", "blocked", ["guard"]),
-        ("BeforeTool", "shell", "s1", "goes on", None),
+        ("BeforeTool", "shell", "s1", "allowed", None),
     ]
 
 
@@ -113,7 +113,7 @@ def test_a_session_is_a_story(used: Page) -> None:
     assert [one["session"] for one in used.get("/api/sessions").json] == ["s2", "s1"]
     story = used.get("/api/session?id=s1").json
     told = [(row["outcome"], [run["outcome"] for run in row["runs"]]) for row in story["rows"]]
-    assert told == [("goes on", ["ok", "ok"]), ("blocked", ["denied", "ok"])]
+    assert told == [("allowed", ["no opinion", "no opinion"]), ("blocked", ["blocked", "no opinion"])]
     assert (story["summary"]["runs"], story["summary"]["blocks"]) == (4, 1)
 
 
@@ -122,13 +122,14 @@ def test_hooks_have_their_health(used: Page) -> None:
     hooks = {hook["hook"]: hook for hook in used.get("/api/hooks").json["hooks"]}
     assert (hooks["guard"]["runs"], hooks["guard"]["blocks"], hooks["guard"]["why"]) == (3, 1, None)
     assert sum(bin_["runs"] for bin_ in hooks["guard"]["histogram"]) == 3
-    assert {word: bool(value) for word, value in hooks["guard"]["words"].items()} == dict.fromkeys(WORDS, True)
-    assert hooks["idle"]["words"] == {"configured": True, "observed": None, "enforced": None}
+    assert {word: bool(hooks["guard"]["words"][word]) for word in WORDS} == dict.fromkeys(WORDS, True)
+    assert hooks["guard"]["words"]["enforcedBy"] == "program"
+    assert [hooks["idle"]["words"][word] for word in WORDS] == [True, None, None]
     own = used.get("/api/hooks").json["agents"][0]
     assert (own["name"], own["configured"], own["enforced"]) == (
         "hookline agent",
         True,
-        hooks["guard"]["words"]["enforced"],
+        None,
     )
     assert (hooks["idle"]["runs"], hooks["idle"]["why"]) == (0, "SessionEnd was never fired")
     assert len(used.get("/api/durations?hook=guard&event=BeforeTool").json) == 3

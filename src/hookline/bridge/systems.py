@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hookline.child.limit import SCOPE, Limit
 from hookline.config import Config
+from hookline.contract.vocabulary import FiredBy
 from hookline.errors import HooklineError
 from hookline.settings.paths import default_paths
 
@@ -153,4 +154,5 @@ def _config(caller: Caller) -> Config:
         environ=caller.environ,
         quiet=True,
         agent=caller.agent,
+        fired_by=FiredBy.BRIDGE,
     )

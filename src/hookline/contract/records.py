@@ -41,10 +41,14 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     """The agent that asked, where hookline is another agent's hook command."""
     agent_event: str | None = None
     """That agent's own name of the event."""
+    fired_by: str | None = None
+    """Who fired the event: see FiredBy. None in records of older versions."""
     policy: int | None = None
     """The version of the company's policy that was in force."""
     event: str | None = None
     subject: str | None = None
+    call: str | None = None
+    """Of a tool call: its command, its file or its arguments, shortened and without secrets."""
     hook: str | None = None
     """What people call the hook."""
     origin: str | None = None
@@ -91,6 +95,8 @@ class HookRecord(_HookPlace, tag_field="kind", tag="hook", frozen=True, kw_only=
     truncated: bool
     digest: str | None = None
     """The fingerprint of the hook and its scripts, where the log goes to a company's record."""
+    result: str | None = None
+    """What it answered, in a word: see HookResult."""
     way: str | None = None
     """`cold`, `warm`, `worker`, `http`, `function` or `remote`: see RunWay."""
     worker: str | None = None
@@ -124,6 +130,7 @@ class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     agent_event: str | None = None
     reason: str | None = None
     project: str | None = None
+    fired_by: str | None = None
 
     def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - see log/logger.py
         """The record."""
@@ -132,8 +139,16 @@ class Start(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only=True):
-    """What the hooks of one event came to."""
+    """What one event came to: one record for each event that was decided, by hooks or without them."""
 
+    outcome: str | None = None
+    """In a word: see Outcome."""
+    decider: str | None = None
+    """Who decided that it is not simply allowed: see Decider."""
+    untrusted: Sequence[str] = ()
+    """The hooks that were meant for this event, and did not run because they are not trusted."""
+    would: Sequence[str] = ()
+    """What hooks in the modes warn and shadow would have done, of `block`, `stop`, `ask` and `change`."""
     hooks: int
     succeeded: int
     failed: int

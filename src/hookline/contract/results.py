@@ -10,6 +10,7 @@ from hookline.contract.answers import Answer, deny, said
 from hookline.contract.events import HookEventName
 from hookline.contract.outputs import DefaultHookOutput
 from hookline.contract.verdict import HookError, HookExecutionResult, Verdict
+from hookline.contract.vocabulary import Decider
 
 
 class AggregatedHookResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,19 +107,20 @@ def build_failure_envelope(
 def failure_verdict(event: HookEventName, subject: str | None, error: BaseException, stage: str) -> Verdict:
     """The same as a verdict, for an event that is known."""
     fault = _fault(error, stage, {"event": event.value})
-    return Verdict(event=event, subject=subject, success=False, errors=(fault,))
+    return Verdict(event=event, subject=subject, success=False, errors=(fault,), decider=Decider.FAULT)
 
 
 def as_block(verdict: Verdict, why: str) -> Verdict:
     """The verdict as a block, because of a fault of ours and of onFault."""
-    return blocked(verdict, f"{why}, and onFault is block")
+    return blocked(verdict, f"{why}, and onFault is block", Decider.FAULT)
 
 
-def blocked(verdict: Verdict, reason: str) -> Verdict:
+def blocked(verdict: Verdict, reason: str, decider: Decider | None = None) -> Verdict:
     """The verdict as a block that no hook asked for; what hooks changed is dropped."""
     return msgspec.structs.replace(
         verdict,
         blocked=True,
+        decider=decider,
         denied=True,
         ask=False,
         go_on=False,

@@ -9,9 +9,9 @@ import msgspec
 
 from hookline.contract.answers import Answer, ToolSelection, said
 from hookline.contract.denials import shortened
-from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
+from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
 from hookline.contract.hooks import HookEntry, particulars
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY, NOT_ASKED, HookMode, OnError, RunWay
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, NOT_ASKED, Decider, HookMode, OnError, RunWay
 from hookline.contract.wire import to_plain
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.
@@ -134,11 +134,13 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decision(self) -> str | None:
-        """What the hook decided; `deny` also if it denied in `permissionDecision`."""
+        """What the hook decided; `deny` and `ask` also if it says so in `permissionDecision`."""
         if self.answer is None:
             return None
         decision = said(self.answer.decision)
-        return "deny" if self.answer.blocks and decision not in BLOCKING_DECISIONS else decision
+        if self.answer.blocks and decision not in BLOCKING_DECISIONS:
+            return HookDecision.DENY.value
+        return HookDecision.ASK.value if self.answer.asks else decision
 
     @property
     def failed(self) -> bool:
@@ -236,6 +238,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     """True when the agent stops after this event."""
     ask: bool = False
     """True when a person has to agree first."""
+    decider: Decider | None = None
+    """Who decided, where that was no hook: the kill switch, the policy, or a fault of hookline."""
     go_on: bool = False
     """True when the agent, which wanted to end its turn, goes on with `reason` as the next message."""
     reason: str | None = None
@@ -309,7 +313,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
     @property
     def deciders(self) -> tuple[str, ...]:
-        """The hooks that blocked the operation, stopped the agent, or want a person to be asked."""
+        """The hooks that blocked the operation, stopped the agent, or want a person to be asked.
+
+        If no hook blocked it, what did: `the kill switch`, for example.
+        """
+        if self.decider is not None and self.blocked:
+            return (self.decider.shown,)
         runs = [run for run in self.runs if run.answer is not None and run.hook.counts]
         answers = [(run.hook.label, run.who, run.answer) for run in runs if run.answer is not None]
         if self.ask:

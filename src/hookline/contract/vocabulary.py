@@ -18,8 +18,15 @@ OWN_DIALECT = "hookline"
 # A file that can't be read, which is reported by itself, may be the one that enables them.
 WHY_DISABLED = 'the settings that could be read do not say "enableHooks": true'
 
-# The agent of events that only prove something: they are in the log, and in no statistics.
+# The agent of events that only prove something, and what the ids of their sessions begin with: they are in the log, and
+# in no statistics.
 CANARY_AGENT = "hookline-canary"
+
+# What evidence calls hookline's own agent.
+OWN_AGENT = "hookline"
+
+# The name of the guard of `hookline prove`, and what the text that it denies begins with.
+CANARY_HOOK = "hookline-canary"
 
 # In the environment of every hook, each the directory of the project.
 PROJECT_DIR_VARIABLES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
@@ -56,6 +63,49 @@ class HookType(StrEnum):
     """A function that the program registered: in no settings file."""
     PACK = "pack"
     """Guards that come with hookline: settings name them under `use`."""
+
+
+class FiredBy(StrEnum):
+    """Who fired an event. Only an agent's events are evidence that the agent is guarded."""
+
+    AGENT = "agent"
+    """hookline's own agent."""
+    BRIDGE = "bridge"
+    """Another agent, whose hook command hookline is."""
+    GATEWAY = "gateway"
+    """An MCP client, through the gateway."""
+    PROGRAM = "program"
+    """A program that hookline is part of."""
+    WORKER = "worker"
+    """Another machine, whose remote hooks ask this one."""
+    FIRE = "fire"
+    TEST = "test"
+    REPLAY = "replay"
+    CHECK = "check"
+    DOCTOR = "doctor"
+    CANARY = "canary"
+
+
+REAL_SOURCES = frozenset({FiredBy.AGENT, FiredBy.BRIDGE, FiredBy.GATEWAY, FiredBy.PROGRAM, FiredBy.WORKER})
+"""The events of these are evidence; those of the others only try hooks out."""
+
+
+class Decider(StrEnum):
+    """Who decided an event that was not simply allowed."""
+
+    HOOK = "hook"
+    SWITCH = "switch"
+    """The company's kill switch."""
+    POLICY = "policy"
+    """The company's policy, for example because it has expired."""
+    FAULT = "fault"
+    """hookline could not judge the event."""
+
+    @property
+    def shown(self) -> str:
+        """As it stands in a sentence: `blocked by the kill switch`."""
+        shown = {Decider.SWITCH: "the kill switch", Decider.POLICY: "the company's policy"}
+        return shown.get(self, f"a {self} of hookline" if self is Decider.FAULT else f"a {self}")
 
 
 class RunWay(StrEnum):

@@ -2,13 +2,14 @@
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from hookline.contract.answers import said
+from hookline.contract.calls import call_of
 from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
 from hookline.contract.endings import show_ending, telling_line
 from hookline.contract.events import HookEventName
@@ -34,8 +35,18 @@ from hookline.contract.records import (
 )
 from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict, would_have
-from hookline.contract.vocabulary import HookMode
+from hookline.contract.vocabulary import CANARY_AGENT, CANARY_HOOK, FiredBy, HookMode
 from hookline.contract.wire import utc_timestamp
+from hookline.contract.words import (
+    HookResult,
+    Outcome,
+    count_results,
+    decider_of,
+    outcome_of,
+    run_result,
+    show_outcome,
+    would_of,
+)
 from hookline.engine.event_table import can_block
 from hookline.engine.failure_notice import FailureNotice
 from hookline.errors import FormatError
@@ -45,15 +56,24 @@ from hookline.log.quiet import QuietEvents
 # With a thousand hooks, most do not match most tools, and that is worth one record.
 _LISTED_ONE_BY_ONE = 20
 
+_CANARY_SESSION = f"{CANARY_AGENT}-"
+
 DigestOf = Callable[[HookEntry], str | None]
 
 
 class EventLog:
     """Writes the records of fired events."""
 
-    def __init__(self, log: HookLogger, session: Callable[[], str], agent: str | None = None) -> None:
+    def __init__(
+        self,
+        log: HookLogger,
+        session: Callable[[], str],
+        agent: str | None = None,
+        fired_by: FiredBy = FiredBy.PROGRAM,
+    ) -> None:
         self._log = log
         self._agent = agent
+        self._fired_by = fired_by
         self._session = session
         self.quiet = QuietEvents()
         """Counts the events for which no hook had to run."""
@@ -106,7 +126,7 @@ class EventLog:
         It would slow down the start of processes if the log's thread woke up now: call `still_running` later.
         """
         facts = (told["timestamp"], fire_id, told["session_id"], told["hook_event_name"], plan.subject, plan.labels)
-        start = Start(*facts, project=self._log.project, **self._asked_by())
+        start = Start(*facts, project=self._log.project, **self._asked_by(told["session_id"]))
         for sink in self._log.durable:
             try:
                 write = sink.write_start if plan.is_of_functions else getattr(sink, "store_start", sink.write_start)
@@ -120,14 +140,23 @@ class EventLog:
             with suppress(Exception):
                 getattr(sink, "write_stored", _nothing)()
 
-    def fired(self, verdict: Verdict, fire_id: str, session: str, model: str | None = None) -> None:
-        """Logs what every hook did, what the event came to, and what the authors of the hooks should know."""
+    def fired(
+        self, verdict: Verdict, fire_id: str, session: str, model: str | None = None, arguments: Any = None
+    ) -> None:
+        """Logs what every hook did, what the event came to, and what the authors of the hooks should know.
+
+        `arguments` are those that the tool was called with, on events about a tool.
+        """
         for run in verdict.runs:
             if run.answer is not None and run.answer.doubt is not None:
                 self._report_unheard(run, run.answer.doubt)
-        asked_by = {**self._asked_by(), **({} if self.policy is None else {"policy": self.policy})}
+        asked_by = {**self._asked_by(session), **({} if self.policy is None else {"policy": self.policy})}
+        if any(run.hook.label == CANARY_HOOK and run.blocks for run in verdict.runs):
+            asked_by["fired_by"] = FiredBy.CANARY.value
+        if verdict.arguments is not None:
+            arguments = verdict.arguments
         facts = (verdict, time.time(), fire_id, session, self._log.project, asked_by, model)
-        self._log.write(_Fired(*facts, self.digest_of))
+        self._log.write(_Fired(*facts, self.digest_of, call_of(arguments)))
 
     def late(self, run: HookExecutionResult) -> None:
         """Logs what a hook did that ran beside the agent; called in another thread."""
@@ -167,12 +196,18 @@ class EventLog:
             )
         )
 
-    def refused(self, event: HookEventName, why: str) -> None:
-        """Logs that an event is blocked without asking a hook."""
-        message = f"{event}: blocked: {why}"
-        session = self._session_if_known()
-        common = {"session": session, "event": event.value, "blocked": True, **self._asked_by()}
-        self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, **common))
+    def decided(self, verdict: Verdict, fire_id: str, arguments: Any, untrusted: Sequence[str] = ()) -> None:
+        """Logs an event that was decided without running a hook: blocked, or allowed for want of a trusted hook."""
+        facts = {
+            "fire": fire_id,
+            "session": self._session_if_known(),
+            "event": verdict.event.value,
+            "subject": verdict.subject,
+            "call": call_of(arguments),
+            **self._asked_by(),
+            **({} if self.policy is None else {"policy": self.policy}),
+        }
+        self._log.write(_event(verdict, facts, untrusted=untrusted))
 
     def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str, fire_id: str = "") -> None:
         """Logs that the engine itself failed, which never stops the agent."""
@@ -190,13 +225,15 @@ class EventLog:
     def flush(self) -> None:
         """Logs how often nothing had to run; to be called before the log is closed."""
         for record in self.quiet.flush():
-            self._log.write(msgspec.structs.replace(record, agent=self._agent))
+            self._log.write(msgspec.structs.replace(record, agent=self._agent, fired_by=self._fired_by.value))
 
-    def _asked_by(self) -> dict[str, Any]:
-        """The fields that say which agent asked, and in which words if it is another program's."""
+    def _asked_by(self, session_id: str | None = None) -> dict[str, Any]:
+        """The fields that say who fired the event, and in which words if that is another agent."""
         session = current_session.get()
         agent = self._agent if session is None else session.get_agent() or self._agent
-        return {} if agent is None else {"agent": agent, "agent_event": agent_event.get()}
+        is_canary = (session_id or self._session_if_known() or "").startswith(_CANARY_SESSION)
+        source = {"fired_by": (FiredBy.CANARY if is_canary else self._fired_by).value}
+        return source if agent is None else {**source, "agent": agent, "agent_event": agent_event.get()}
 
     def _session_now(self) -> str:
         session = current_session.get()
@@ -220,6 +257,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
     asked_by: dict[str, Any] = {}
     model: str | None = None
     digest_of: DigestOf | None = None
+    call: str | None = None
 
     def records(self, keep: int | None = None) -> list[LogRecord]:
         """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
@@ -231,6 +269,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
             **self.asked_by,
             "event": self.verdict.event.value,
             "subject": self.verdict.subject,
+            "call": self.call,
         }
         try:
             return list(self._records(common, keep))
@@ -248,52 +287,59 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
                 yield AdviceRecord(level=LogLevel.WARN, message=message, **facts)
         for skip in verdict.skipped:
             yield _skip(LogLevel.INFO, skip, **common)
-        yield self._event(common)
+        yield _event(verdict, common, self.model)
         for undone in verdict.overridden:
             message = f"{verdict.event}: {undone.by} overrode the {undone.field} of {undone.of}"
             yield OverrideRecord(level=LogLevel.WARN, message=f"{message}: on this event the later hook wins", **common)
 
-    def _event(self, common: dict[str, Any]) -> EventRecord:
-        verdict, answer = self.verdict, self.verdict.answer
-        succeeded = sum(run.success for run in verdict.runs)
-        failed = sum(run.failed for run in verdict.runs)
-        counts = {"succeeded": succeeded, "denied": len(verdict.runs) - succeeded - failed, "failed": failed}
-        shown = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        outcome = f"{about(verdict.event, verdict.subject)}: {self._outcome()}"
-        return EventRecord(
-            level=LogLevel.DEBUG,
-            message=f"{outcome} ({shown}, {verdict.duration_ms:.1f} ms)",
-            **common,
-            hooks=len(verdict.runs),
-            succeeded=succeeded,
-            failed=len(verdict.runs) - succeeded,
-            duration=round(verdict.duration_ms, 3),
-            success=verdict.success,
-            blocked=verdict.blocked,
-            stop=verdict.stop,
-            # Also where nothing is applied: this is what the hooks answered.
-            stop_reason=None if answer is None else answer.why_stopped,
-            system_message=None if answer is None else said(answer.note),
-            suppress_output=answer is not None and answer.suppress is True,
-            denied=verdict.denied,
-            go_on=verdict.go_on,
-            ask=verdict.ask,
-            effect=tuple(verdict.effect or ()),
-            by=verdict.deciders,
-            provenance=verdict.decided_by,
-            model=self.model,
-        )
 
-    def _outcome(self) -> str:
-        """What the event came to, in a few words."""
-        verdict = self.verdict
-        if verdict.go_on:
-            return f"makes the agent go on: {verdict.reason}"
-        if verdict.stop:
-            return f"stops the agent: {verdict.stop_reason}"
-        if verdict.blocked:
-            return f"blocked: {verdict.reason}"
-        return f"goes on with another {', '.join(verdict.effect)}" if verdict.effect else "goes on"
+def _event(
+    verdict: Verdict, common: dict[str, Any], model: str | None = None, untrusted: Sequence[str] = ()
+) -> EventRecord:
+    answer, decider, outcome = verdict.answer, decider_of(verdict), outcome_of(verdict)
+    succeeded = sum(run.success for run in verdict.runs)
+    return EventRecord(
+        level=LogLevel.WARN if verdict.decider is not None or untrusted else LogLevel.DEBUG,
+        message=f"{about(verdict.event, verdict.subject)}: {_what_happened(verdict, outcome, untrusted)}",
+        **common,
+        outcome=outcome.value,
+        decider=None if decider is None else decider.value,
+        untrusted=tuple(untrusted),
+        would=would_of(verdict),
+        hooks=len(verdict.runs),
+        succeeded=succeeded,
+        failed=len(verdict.runs) - succeeded,
+        duration=round(verdict.duration_ms, 3),
+        success=verdict.success,
+        blocked=verdict.blocked,
+        reason=None if verdict.decider is None else verdict.reason,
+        stop=verdict.stop,
+        # Also where nothing is applied: this is what the hooks answered.
+        stop_reason=None if answer is None else answer.why_stopped,
+        system_message=None if answer is None else said(answer.note),
+        suppress_output=answer is not None and answer.suppress is True,
+        denied=verdict.denied,
+        go_on=verdict.go_on,
+        ask=verdict.ask,
+        effect=tuple(verdict.effect or ()),
+        by=verdict.deciders,
+        provenance=verdict.decided_by,
+        model=model,
+    )
+
+
+def _what_happened(verdict: Verdict, outcome: Outcome, untrusted: Sequence[str]) -> str:
+    """The outcome with its reason, and how the hooks answered."""
+    reason = verdict.stop_reason if verdict.stop else verdict.reason
+    if outcome is Outcome.WOULD_BLOCK:
+        reason = next((trial.reason for trial in verdict.trials), None)
+    shown = show_outcome(outcome, is_rewritten=bool(verdict.effect))
+    if outcome is not Outcome.ALLOWED and reason:
+        shown = f"{shown}: {reason}"
+    elif untrusted:
+        shown = f"{shown}: {', '.join(untrusted)} did not run: untrusted"
+    hooks = [count_results(verdict.runs), f"{verdict.duration_ms:.1f} ms"] if verdict.runs else []
+    return f"{shown} ({', '.join(hooks)})" if hooks else shown
 
 
 def _nothing() -> None:
@@ -301,12 +347,11 @@ def _nothing() -> None:
 
 
 def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> HookRecord:
-    hook, level, more = run.hook, LogLevel.DEBUG, ""
-    if run.failed:
+    hook, result = run.hook, run_result(run)
+    level, more = LogLevel.DEBUG if run.success else LogLevel.INFO, f": {result}"
+    if result is HookResult.FAILED:
         meaning = hook.why_strict if run.blocks else "the operation goes on without it"
         level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
-    elif not run.success:
-        level, more = LogLevel.INFO, ": deny"
     if hook.mode is not HookMode.ENFORCE:
         more = f"{more} (mode {hook.mode}: it does not count)"
     if keep is None or len(run.stdin) <= keep:
@@ -317,6 +362,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         level=level,
         message=f"{hook.event}: {hook.label} {show_ending(run)}{more}",
         **facts,
+        result=result.value,
         duration=round(run.duration_ms, 3),
         success=run.success,
         exit_code=run.exit_code,

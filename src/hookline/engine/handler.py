@@ -28,7 +28,7 @@ from hookline.contract.results import (
     make_empty_success_result,
 )
 from hookline.contract.verdict import HookExecutionPlan, Verdict
-from hookline.contract.vocabulary import OnError
+from hookline.contract.vocabulary import Decider, OnError
 from hookline.contract.wire import utc_timestamp
 from hookline.engine.decide import decide
 from hookline.engine.event_log import EventLog
@@ -76,6 +76,7 @@ class HookEventHandler:
         self.on_fault = on_fault
         self.refusal: str | None = None
         """Why every event that can block does: a settings file that was never read, or the company's policy."""
+        self.refused_by = Decider.POLICY
         self.agents_off: str | None = None
         """Why no tool and no model may be called: a switch of the company's policy."""
         self.applies_lifecycle = False
@@ -188,6 +189,8 @@ class HookEventHandler:
             return False
         if self._planner.create_execution_plan(event, subject) is not None:
             return False
+        if self._planner.untrusted(event, subject):
+            return False  # such an event has a record of its own, with its arguments
         limits = self._limits if session is None else _limits_of(session)
         if limits is not None and event in _ABOUT_TOOLS:
             if event is HookEventName.BEFORE_TOOL and limits.why_refused(subject or "") is not None:
@@ -212,8 +215,10 @@ class HookEventHandler:
             why = limits.why_refused(tool) if isinstance(tool, str) else None
             if why is None:
                 return await self._fire_and_log(event, fields, facts)
-            self._event_log.refused(event, why)
-            return blocked(Verdict(event=event, subject=tool), why)
+            # A hook restricted the tools before.
+            verdict = blocked(Verdict(event=event, subject=tool), why, Decider.HOOK)
+            self._event_log.decided(verdict, _new_id(), fields.get("tool_input"))
+            return verdict
         token = limits_in_force.set(limits.layers if event is HookEventName.BEFORE_MODEL else ())
         try:
             verdict = await self._fire_and_log(event, fields, facts)
@@ -230,6 +235,7 @@ class HookEventHandler:
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
             self._event_log.failed(event, progress.stage, error, "so its hooks had no effect", progress.fire_id)
             verdict = self._failure(event, progress, error)
+            self._event_log.decided(verdict, progress.fire_id or _new_id(), fields.get("tool_input"))
             self._observe(event, lambda observer: observer.hooks_finished(verdict))
             return verdict
         except BaseException as error:  # cancelled or interrupted: the caller no longer waits
@@ -242,7 +248,8 @@ class HookEventHandler:
             try:
                 if self.shows_failures:
                     verdict = self._event_log.failures.report(verdict, progress.session)
-                self._event_log.fired(verdict, progress.fire_id, progress.session, progress.model)
+                arguments = fields.get("tool_input")
+                self._event_log.fired(verdict, progress.fire_id, progress.session, progress.model, arguments)
             except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
                 self._event_log.failed(event, "logging", error, "so the log lacks what its hooks did", progress.fire_id)
             if self._observer is not None:
@@ -255,22 +262,21 @@ class HookEventHandler:
         started = time.perf_counter()
         if self._has_changed():
             self._refresh()
-        if (self.agents_off or self.refusal) and (why := self._why_refused(event)) is not None:
-            self._event_log.refused(event, why)
-            return blocked(Verdict(event=event, success=False), why)
         field = EVENT_TABLE[event].subject
         given = fields.get(field) if field is not None else None
         # The text itself: an enumeration has another idea of what `str()` gives.
         subject = str.__str__(given) if isinstance(given, str) else None
+        if (self.agents_off or self.refusal) and (refused := self._why_refused(event)) is not None:
+            verdict = blocked(Verdict(event=event, subject=subject, success=False), *refused)
+            self._event_log.decided(verdict, _new_id(), fields.get("tool_input"))
+            return verdict
         plan = self._planner.create_execution_plan(event, subject)
         if plan is not None and plan.slow:
             for pattern, name in plan.slow:
                 await search_async(pattern, name)
             plan = self._planner.create_execution_plan(event, subject)
         if plan is None:
-            reason = self._planner.why_nothing_runs(event, subject)
-            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
-            return Verdict(event=event, subject=subject)
+            return self._without_hooks(Verdict(event=event, subject=subject), fields)
         progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
@@ -294,6 +300,16 @@ class HookEventHandler:
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
         return verdict
 
+    def _without_hooks(self, verdict: Verdict, fields: Mapping[str, Any]) -> Verdict:
+        """Logs an event that no hook ran for: by itself if that is for want of trust, and else by counting it."""
+        event, subject = verdict.event, verdict.subject
+        if untrusted := self._planner.untrusted(event, subject):
+            self._event_log.decided(verdict, _new_id(), fields.get("tool_input"), untrusted)
+        else:
+            reason = self._planner.why_nothing_runs(event, subject)
+            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
+        return verdict
+
     def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
         subject = None if progress.plan is None else progress.plan.subject
         verdict = failure_verdict(event, subject, error, progress.stage)
@@ -301,11 +317,11 @@ class HookEventHandler:
             return verdict
         return as_block(verdict, f"hookline failed while {progress.stage} ({type(error).__name__})")
 
-    def _why_refused(self, event: HookEventName) -> str | None:
-        """Why an event is blocked whatever its hooks would say, or None."""
+    def _why_refused(self, event: HookEventName) -> tuple[str, Decider] | None:
+        """Why an event is blocked whatever its hooks would answer, and who decided that; or None."""
         if self.agents_off is not None and event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):
-            return self.agents_off
-        return self.refusal if self.refusal is not None and self._can_block(event) else None
+            return self.agents_off, Decider.SWITCH
+        return (self.refusal, self.refused_by) if self.refusal is not None and self._can_block(event) else None
 
     def _can_block(self, event: HookEventName, plan: HookExecutionPlan | None = None) -> bool:
         if event not in LIFECYCLE_EVENTS:

@@ -110,6 +110,11 @@ class HookPlanner:
         cached = self._cache.get((event, subject, at_approval.get()))
         return cached.why_nothing_runs if cached is not None else "no hook is configured"
 
+    def untrusted(self, event: HookEventName, subject: str | None = None) -> tuple[str, ...]:
+        """The hooks that would have run for the event if they were trusted, after there was no plan for it."""
+        cached = self._cache.get((event, subject, at_approval.get()))
+        return () if cached is None else cached.untrusted
+
     def _is_trust_changed(self, cached: "_Cached") -> bool:
         return cached.why_untrusted != [ask_trust(self._why_untrusted, hook) for hook in cached.guests]
 
@@ -126,6 +131,7 @@ class HookPlanner:
             asks_person=asks_person,
         )
         cached = _Cached(hooks, guests, list(distrust.values()), made, "" if made.hooks else _why_nothing(made))
+        cached.untrusted = tuple(skip.hook.label for skip in made.kept_back if skip.kind is SkipKind.UNTRUSTED)
         if not made.slow:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
@@ -141,6 +147,7 @@ class _Cached(msgspec.Struct):
     why_nothing_runs: str
     is_reported: bool = False
     """Whether the skipped hooks were reported."""
+    untrusted: tuple[str, ...] = ()
 
 
 class _Draft:

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.vocabulary import CANARY_AGENT
-from hookline.log.entry import Judged, LogEntry, LogQuery, ended_in
-from hookline.log.statistics import EVENTS, Durations, Statistics, later
+from hookline.log.entry import Judged, LogEntry, LogQuery, ended_in, outcome_word
+from hookline.log.statistics import EVENTS, Durations, Statistics, call_key, later, time_key
 
 # A stretch with so much variety has no summary and is read each time, so that no log makes its index large.
 _MOST_BYTES = 512 * 1024
@@ -33,6 +32,8 @@ class SessionSummary(msgspec.Struct, array_like=True):
     runs: int
     blocks: int
     failures: int
+    call: str | None = None
+    """The latest tool call: its tool, and its command or file."""
 
     def merge(self, other: "SessionSummary") -> None:
         """Adds what a later part of the log has of the same session."""
@@ -44,6 +45,7 @@ class SessionSummary(msgspec.Struct, array_like=True):
         self.runs += other.runs
         self.blocks += other.blocks
         self.failures += other.failures
+        self.call = other.call or self.call
 
 
 class Group(Judged, msgspec.Struct, array_like=True):
@@ -57,10 +59,13 @@ class Group(Judged, msgspec.Struct, array_like=True):
     origin: str | None
     project: str | None
     agent: str | None
+    fired_by: str | None
     decision: str | None
     mode: str | None
     timed_out: bool
     way: str | None = None
+    word: str = ""
+    """Of events: what they came to."""
     source: str | None = None
     """As the last of them has it."""
     last_number: int = 0
@@ -71,6 +76,10 @@ class Group(Judged, msgspec.Struct, array_like=True):
     """The longest."""
     last_time: str = ""
     durations: Durations = msgspec.field(default_factory=Durations)
+    times: dict[str, int] = {}
+    """Of events: how many there were in each ten minutes."""
+    calls: dict[tuple[str, str], int] = {}
+    """Of events: which calls were blocked, and how often."""
 
 
 class Summary(msgspec.Struct, array_like=True):
@@ -128,7 +137,7 @@ class Summary(msgspec.Struct, array_like=True):
         """Count the records that are wanted."""
         latest: dict[int, int] = {}
         for group in filter(query.wants_kind_of, self.groups()):
-            if group.agent == CANARY_AGENT:
+            if group.is_canary:
                 continue
             if group.is_run:
                 numbers = statistics.hook(group.event, group.hook, group.origin)
@@ -137,9 +146,8 @@ class Summary(msgspec.Struct, array_like=True):
                 numbers.failures += group.records * group.is_failure
                 numbers.timeouts += group.records * group.timed_out
                 numbers.last_run = later(numbers.last_run, group.last_time)
-                if group.is_block:
-                    numbers.last_block = later(numbers.last_block, group.last_time)
-                statistics.agent(group.agent).add(group.last_time, is_block=group.is_block)
+                numbers.add_evidence(group.asker, group.last_time, is_block=group.is_block)
+                statistics.add_asker(group.asker, group.last_time, is_block=group.is_block)
                 numbers.add_way(group.way, group.records)
                 numbers.durations.merge(group.durations)
                 if group.last_number >= latest.get(id(numbers), 0):
@@ -147,6 +155,7 @@ class Summary(msgspec.Struct, array_like=True):
                     numbers.source = group.source
             elif group.kind in EVENTS:
                 statistics.add_fired(group.event, group.fired)
+                statistics.add_events(group.word, group.times, group.calls)
 
 
 class SummaryMaker:
@@ -214,12 +223,13 @@ def _session(entries: Sequence[LogEntry]) -> SessionSummary:
         runs=len(runs),
         blocks=sum(entry.is_block for entry in runs),
         failures=sum(entry.is_failure for entry in runs),
+        call=next((f"{entry.subject} {entry.call}" for entry in reversed(entries) if entry.call), None),
     )
 
 
 def _groups(entries: Sequence[LogEntry]) -> list[Group]:
     numbers: dict[tuple[Any, ...], list[int]] = {}
-    for number, key in enumerate(map(_KEY, entries)):
+    for number, key in enumerate((*_KEY(entry), _word_of(entry)) for entry in entries):
         if (found := numbers.get(key)) is None:
             numbers[key] = [number]
         else:
@@ -240,7 +250,16 @@ def _group(key: tuple[Any, ...], numbers: Sequence[int], entries: Sequence[LogEn
         group.duration = max((0.0, *(entry.duration or 0.0 for entry in entries)))
     elif group.kind in EVENTS:
         group.fired = sum(entry.count or 1 for entry in entries)
+        for entry in entries:
+            time, call = time_key(entry), call_key(entry)
+            group.times[time] = group.times.get(time, 0) + (entry.count or 1)
+            if call is not None:
+                group.calls[call] = group.calls.get(call, 0) + 1
     return group
+
+
+def _word_of(entry: LogEntry) -> str:
+    return outcome_word(entry) if entry.kind in EVENTS else ""
 
 
 def _is_choosy(query: LogQuery) -> bool:
@@ -287,5 +306,6 @@ def _has(fires: bytes, beginning: bytes) -> bool:
 
 _GROUPS = msgspec.msgpack.Decoder(list[Group])
 _KEY = attrgetter(
-    *("kind", "level", "event", "subject", "hook", "origin", "project", "agent", "decision", "mode", "timed_out", "way")
+    *("kind", "level", "event", "subject", "hook", "origin", "project", "agent", "fired_by"),
+    *("decision", "mode", "timed_out", "way"),
 )

@@ -5,7 +5,9 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from hookline.contract.calls import LONGEST_CALL, short_call
 from hookline.contract.patterns import lazy_pattern
 from hookline.contract.records import FaultRecord, HookRecord, LogLevel, LogRecord
 from hookline.contract.wire import stringify_json
@@ -51,7 +53,12 @@ class Encoder:
             return []
         lines = data.splitlines(keepends=True)
         is_short = len(data) <= self._limit or max(map(len, lines)) <= self._limit
-        return lines if is_short and not self._redactor.suspects(data) else []
+        if not is_short or self._redactor.suspects(data):
+            return []
+        if any(map(_has_long_call, records)):
+            short = (replace(record, call=short_call(record.call or "") or None) for record in records)
+            return _encode_lines(list(short)).splitlines(keepends=True)
+        return lines
 
     def _encode(self, records: Sequence[LogRecord], kept: int) -> list[bytes]:
         whole = [_to_dict(record) for record in records]
@@ -64,6 +71,11 @@ class Encoder:
             for clean, record in zip(plain, whole, strict=True):
                 if clean.get("project") != record.get("project"):
                     del clean["project"]  # half a path would be another project
+        for record in plain:
+            if isinstance(call := record.get("call"), str):
+                record["call"] = short_call(call)
+        if any(map(_has_long_call, records)):
+            lines = [_json(record) for record in plain]
         for index, line in enumerate(lines):
             is_short = len(line) <= self._limit  # then each of its fields is short, too
             if not (is_clean and is_short):
@@ -114,6 +126,11 @@ def _values_of_long_texts(records: Iterable[LogRecord], kept: int) -> Iterator[A
             if len(text) <= _MOST_READ:
                 with suppress(ValueError, RecursionError):
                     yield msgspec.json.decode(text)
+
+
+def _has_long_call(record: LogRecord) -> bool:
+    call = record.call
+    return call is not None and (len(call) > LONGEST_CALL or "\n" in call or "\t" in call)
 
 
 def _may_show_a_secret(printed: str) -> bool:

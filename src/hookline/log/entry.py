@@ -7,8 +7,9 @@ import msgspec
 
 from hookline.contract.events import BLOCKING_DECISIONS
 from hookline.contract.records import LogRecord
-from hookline.contract.vocabulary import NOT_ASKED
+from hookline.contract.vocabulary import CANARY_AGENT, CANARY_HOOK, NOT_ASKED, OWN_AGENT, REAL_SOURCES, Decider, FiredBy
 from hookline.contract.wire import parse_json
+from hookline.contract.words import HookResult, Outcome, RecordState, event_outcome, recorded_result
 
 # Each of them ends what a record of kind "start" with the same `fire` began.
 ENDS = frozenset({"event", "cancel", "fault"})
@@ -26,6 +27,7 @@ class Judged:
     hook: str | None
     project: str | None
     agent: str | None
+    fired_by: str | None
     decision: str | None
     mode: str | None
     duration: float | None
@@ -44,6 +46,24 @@ class Judged:
     def is_block(self) -> bool:
         """True for a hook whose answer was block or deny, and counted."""
         return self.kind == "hook" and self.decision in BLOCKING_DECISIONS and self.mode is None
+
+    @property
+    def is_canary(self) -> bool:
+        """True for what only proves that a guard denies; it is in no count, and is not replayed."""
+        is_of_older_version = self.fired_by is None and self.hook == CANARY_HOOK
+        return self.fired_by == FiredBy.CANARY or self.agent == CANARY_AGENT or is_of_older_version
+
+    @property
+    def asker(self) -> str | None:
+        """The agent whose event this is, if that is evidence that it is guarded; `hookline` is our own.
+
+        Programs and clients without a name are called `program`, `gateway` and so on. Events of `fire` and the like
+        are no evidence. Records of older versions do not say who fired them; those of other agents can be from nothing
+        but the bridge.
+        """
+        if self.is_canary or (self.fired_by not in REAL_SOURCES if self.fired_by is not None else self.agent is None):
+            return None
+        return self.agent or (OWN_AGENT if self.fired_by == FiredBy.AGENT else self.fired_by)
 
     @property
     def is_failure(self) -> bool:
@@ -65,6 +85,10 @@ class LogEntry(Judged, LogRecord, frozen=True, kw_only=True, gc=False):
     source: str | None = None
     way: str | None = None
     would: tuple[str, ...] | None = None
+    outcome: str | None = None
+    decider: str | None = None
+    result: str | None = None
+    untrusted: tuple[str, ...] | None = None
     # What an event came to; see EventRecord.
     stop: bool | None = None
     denied: bool | None = None
@@ -78,6 +102,23 @@ class LogEntry(Judged, LogRecord, frozen=True, kw_only=True, gc=False):
     def took_ms(self) -> float | None:
         """How long the run took; None for a hook that was never asked."""
         return None if (self.error or "").startswith(NOT_ASKED) else self.duration or 0.0
+
+
+def outcome_word(entry: LogEntry) -> str:
+    """What a record says, in a word: an event's outcome, a hook's result, or what else it is."""
+    if entry.kind == "event":
+        return entry.outcome or event_outcome(entry, entry.would or ())
+    if entry.is_run:
+        is_trial = entry.mode is not None
+        return entry.result or recorded_result(entry.decision, is_failure=entry.is_failure, is_trial=is_trial)
+    if entry.kind == "skip":
+        return HookResult.SKIPPED
+    if entry.kind == "unmatched":
+        return Outcome.ALLOWED
+    if entry.kind in ("settings", "bridge") and entry.blocked:
+        return Outcome.BLOCKED
+    states = {"start": RecordState.UNFINISHED, "cancel": RecordState.CANCELLED, "fault": Decider.FAULT}
+    return states.get(entry.kind or "", RecordState.NOTE)
 
 
 # Structs rather than dataclasses: defining one takes a tenth of the time, and `hookline log` has to start quickly.

@@ -2,12 +2,12 @@
 
 import bisect
 from collections import Counter
+from collections.abc import Mapping
 from itertools import pairwise
 
 import msgspec
 
-from hookline.contract.vocabulary import CANARY_AGENT
-from hookline.log.entry import LogEntry
+from hookline.log.entry import LogEntry, outcome_word
 
 HookKey = tuple[str, str, str]
 """A hook in the log: its event, what people call it, and the file that configures it."""
@@ -15,6 +15,7 @@ HookKey = tuple[str, str, str]
 RUNS = frozenset({"hook"})
 EVENTS = frozenset({"event", "unmatched"})
 
+_TEN_MINUTES = len("2026-02-18T16:3")
 _STEPS = tuple(digit * 10.0**power for power in range(-1, 7) for digit in (1, 2, 5))
 
 # So that the codes of usual times are below 65,536, which MessagePack writes in three bytes. Times below are 0.
@@ -79,7 +80,12 @@ class HookStatistics(msgspec.Struct):
     failures: int = 0
     timeouts: int = 0
     last_run: str | None = None
-    last_block: str | None = None
+    observed: str | None = None
+    """When it last ran for an agent; runs of `hookline fire` and the like are no evidence."""
+    observed_by: str | None = None
+    enforced: str | None = None
+    """When it last denied an agent something."""
+    enforced_by: str | None = None
     ways: dict[str, int] = {}
     """How often it ran in each way: cold, warm, as a worker. Older records do not say."""
     durations: Durations = msgspec.field(default_factory=Durations)
@@ -92,10 +98,18 @@ class HookStatistics(msgspec.Struct):
         self.failures += entry.is_failure
         self.timeouts += bool(entry.timed_out)
         self.last_run = later(self.last_run, entry.time)
-        if entry.is_block:
-            self.last_block = later(self.last_block, entry.time)
+        self.add_evidence(entry.asker, entry.time, is_block=entry.is_block)
         self.add_way(entry.way, 1)
         self.durations.add(entry.took_ms)
+
+    def add_evidence(self, asker: str | None, time: str | None, *, is_block: bool) -> None:
+        """Takes runs for an agent, by the time of the last."""
+        if asker is None:
+            return
+        if (time or "") >= (self.observed or ""):
+            self.observed, self.observed_by = time, asker
+        if is_block and (time or "") >= (self.enforced or ""):
+            self.enforced, self.enforced_by = time, asker
 
     def add_way(self, way: str | None, count: int) -> None:
         """Counts runs that came about in the same way."""
@@ -126,19 +140,25 @@ class Statistics(msgspec.Struct):
     fired: dict[str, int] = {}
     """How often each event was fired, whether or not a hook ran for it."""
     agents: dict[str, AgentStatistics] = {}
-    """By the name of the agent that asked; empty for programs of which hookline is a part."""
+    """By the name of the agent that asked (see `Judged.asker`): evidence that it is guarded."""
+    times: dict[str, dict[str, int]] = {}
+    """For each ten minutes, as the time of a record begins with them: how often events had each outcome."""
+    blocked_calls: dict[tuple[str, str], int] = {}
+    """How often each call was blocked, by its tool and what the log keeps of it."""
     unreadable: int = 0
     """How many lines of the log are no records, and so in none of these numbers."""
 
     def add(self, entry: LogEntry) -> None:
         """Counts one record."""
-        if entry.agent == CANARY_AGENT:
+        if entry.is_canary:
             return
         if entry.is_run:
             self.hook(entry.event, entry.hook, entry.origin).add(entry)
-            self.agent(entry.agent).add(entry.time, is_block=entry.is_block)
+            self.add_asker(entry.asker, entry.time, is_block=entry.is_block)
         elif entry.kind in EVENTS:
             self.add_fired(entry.event, entry.count or 1)
+            outcome, call = outcome_word(entry), call_key(entry)
+            self.add_events(outcome, {time_key(entry): entry.count or 1}, {} if call is None else {call: 1})
 
     def hook(self, event: str | None, hook: str | None, origin: str | None) -> HookStatistics:
         """The numbers of this hook, to be changed."""
@@ -147,13 +167,33 @@ class Statistics(msgspec.Struct):
             found = self.hooks[key] = HookStatistics()
         return found
 
-    def agent(self, name: str | None) -> AgentStatistics:
-        """The numbers of this agent, to be changed."""
-        return self.agents.setdefault(name or "", AgentStatistics())
+    def add_asker(self, asker: str | None, time: str | None, *, is_block: bool) -> None:
+        """Takes runs of hooks for an agent, if they are evidence."""
+        if asker is not None:
+            self.agents.setdefault(asker, AgentStatistics()).add(time, is_block=is_block)
+
+    def add_events(self, outcome: str, times: Mapping[str, int], calls: Mapping[tuple[str, str], int]) -> None:
+        """Counts events of one outcome, and the calls among them that were blocked."""
+        for time, count in times.items():
+            counts = self.times.setdefault(time, {})
+            counts[outcome] = counts.get(outcome, 0) + count
+        for call, count in calls.items():
+            self.blocked_calls[call] = self.blocked_calls.get(call, 0) + count
 
     def add_fired(self, event: str | None, count: int) -> None:
         """Counts events, with and without hooks."""
         self.fired[event or ""] = self.fired.get(event or "", 0) + count
+
+
+def time_key(entry: LogEntry) -> str:
+    """The ten minutes in which a record was written: `2026-02-18T16:3`."""
+    return (entry.time or "")[:_TEN_MINUTES]
+
+
+def call_key(entry: LogEntry) -> tuple[str, str] | None:
+    """The tool call that was blocked, by its tool and what the log keeps of it; None for any other record."""
+    is_blocked = entry.kind == "event" and entry.blocked is True and entry.call is not None
+    return (entry.subject or "", entry.call or "") if is_blocked else None
 
 
 def later(one: str | None, other: str | None) -> str | None:

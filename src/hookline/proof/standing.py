@@ -1,8 +1,9 @@
 """Three words for each agent and each hook: configured, observed, enforced, each with its last evidence.
 
-*Configured*: it stands in the settings, and nothing there keeps it from running. *Observed*: the log has a run.
-*Enforced*: the log has a deny. Each is about what is in the log; that an agent keeps to a deny is what the
-transcripts show (`reconcile.py`).
+*Configured*: it stands in the settings, and nothing there keeps it from running. *Observed*: the log has a run for an
+event of that agent. *Enforced*: the log has a deny for one. Events of `hookline fire`, `test`, `replay`, `check` and
+canaries are nobody's evidence (`Judged.asker`). Each is about what is in the log; that an agent keeps to a deny is what
+the transcripts show (`reconcile.py`).
 """
 
 from pathlib import Path
@@ -14,6 +15,7 @@ from hookline.bridge.judge import hosts
 from hookline.bridge.memory import LastAsked
 from hookline.bridge.state import problem_of
 from hookline.bridge.versions import CHECKED
+from hookline.contract.vocabulary import OWN_AGENT
 from hookline.contract.wire import utc_timestamp
 from hookline.errors import HooklineError
 from hookline.history.transcripts import OWN
@@ -22,7 +24,9 @@ from hookline.log.statistics import AgentStatistics, Statistics
 
 def agent_words(project: Path, statistics: Statistics, *, hooks_enabled: bool) -> list[dict[str, Any]]:
     """The words of our own agent, and of every agent that has hookline as its hook command, or has asked once."""
-    rows = [_row(OWN, "hookline agent", None, statistics.agents.get("", AgentStatistics()), configured=hooks_enabled)]
+    rows = [
+        _row(OWN, "hookline agent", None, statistics.agents.get(OWN_AGENT, AgentStatistics()), configured=hooks_enabled)
+    ]
     for name, host in hosts().items():
         files, problem = _files(name, project)
         numbers = statistics.agents.get(name, AgentStatistics())

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from hookline.bridge.made import questions_of
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
-from hookline.contract.vocabulary import CANARY_AGENT
 from hookline.contract.wire import parse_json
 from hookline.history.made import Fate
 from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
@@ -101,7 +100,7 @@ def read_trials(reader: LogReader, query: LogQuery, clean: Clean) -> list[TriedH
     reading = _Reading(query, clean)
     # Neither the records of events nor those after a call name the hook.
     for entry, line in reader.lines(replace(query, kinds=_KINDS, hook=None, event=None)):
-        if entry.agent != CANARY_AGENT:
+        if not entry.is_canary:
             reading.add(entry, line)
     return list(reading.hooks.values())
 

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hookline.contract.events import HookEventName
-from hookline.contract.vocabulary import ConfigSource
+from hookline.contract.vocabulary import CANARY_HOOK, ConfigSource
 from hookline.contract.wire import parse_json, stringify_json
 from hookline.files import make_private_directory, open_regular, write_atomically
 from hookline.settings.read import Layer
 
-CANARY = "hookline-canary"
-"""The name of the guard, and what the text that it denies begins with."""
+CANARY = CANARY_HOOK
 
 _HEX = re.compile(r"[0-9a-f]{32}")
 _LONGEST_FILE = 4096

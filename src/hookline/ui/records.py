@@ -9,8 +9,9 @@ import msgspec
 from hookline.contract.answers import read_stdout, said
 from hookline.contract.events import HookDecision, HookEventName
 from hookline.contract.wire import parse_json
+from hookline.contract.words import RecordState
 from hookline.errors import UsageError
-from hookline.log.entry import LogEntry, LogQuery
+from hookline.log.entry import LogEntry, LogQuery, outcome_word
 from hookline.log.reader import LogReader, Place
 from hookline.log.when import read_when
 
@@ -113,23 +114,17 @@ def story(log: Path, session: str, before: str | None) -> Row:
 def row_of(entry: LogEntry) -> Row:
     """One record as a row of the timeline."""
     row: Row = msgspec.to_builtins(entry)
-    row["outcome"] = outcome_of(row)
+    row["outcome"] = outcome_word(entry)
+    row["isRewritten"] = entry.kind == "event" and bool(entry.effect)
     return row
 
 
-def outcome_of(record: Mapping[str, Any]) -> str:
-    """What a record came to, in one word that the page has a colour for."""
-    kind, level = record.get("kind"), record.get("level")
-    if kind == "hook":
-        if level == "warn":
-            return "failed"
-        decision = record.get("decision")
-        return {"block": "denied", "deny": "denied", "ask": "asks"}.get(str(decision), "ok")
-    if kind == "event":
-        outcomes = (("goOn", "continues"), ("stop", "stops"), ("blocked", "blocked"), ("ask", "asks"))
-        more = (("denied", "denied"), ("effect", "rewritten"))
-        return next((word for name, word in (*outcomes, *more) if record.get(name)), "goes on")
-    return {"start": "unfinished", "cancel": "cancelled", "fault": "fault"}.get(str(kind), "note")
+def _word_of(record: Mapping[str, Any]) -> str:
+    """The same word for a whole record."""
+    try:
+        return outcome_word(msgspec.convert(record, LogEntry))
+    except msgspec.ValidationError:  # the line of a stranger
+        return RecordState.NOTE
 
 
 def whole_event(log: Path, fire: str) -> Row:
@@ -145,7 +140,7 @@ def whole_event(log: Path, fire: str) -> Row:
     end = next((record for record in others if record.get("kind") in ("event", "cancel", "fault", "start")), None)
     return {
         "fire": fire,
-        "end": None if end is None else {**end, "outcome": outcome_of(end)},
+        "end": None if end is None else {**end, "outcome": _word_of(end), "isRewritten": bool(end.get("effect"))},
         "told": told,
         "runs": runs,
         "others": [record for record in others if record is not end],
@@ -160,7 +155,7 @@ def _run(record: Row, told: list[Any]) -> Row:
     return {
         **record,
         "told": told.index(text),
-        "outcome": outcome_of(record),
+        "outcome": _word_of(record),
         "changes": list(_changes(record, text)),
     }
 

@@ -117,7 +117,7 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterTool": hooks}}))
     options = ["fire", "AfterTool", "--settings", str(path), "--input", '{"tool_name": "ls"}']
     assert main(options) == 0
-    assert "Cannot block a tool that has run; the model is told the reason: no\n" in capsys.readouterr().out
+    assert "Allowed, because the tool has run; the model reads the reason: no\n" in capsys.readouterr().out
     assert main([*options, "--json"]) == 0
     report = told(capsys)
     assert report["verdict"] == {"blocked": True, "reason": "no"}
@@ -131,7 +131,7 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
             "AfterModel",
             {"decision": "deny", "reason": "no"},
             0,
-            ["Goes on, because a block has no effect on AfterModel: no"],
+            ["Allowed, because a block has no effect on AfterModel: no"],
             id="block-after-the-model",
         ),
         pytest.param(
@@ -148,50 +148,52 @@ def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytes
             ["Blocked: no", "  Blocked: forged"],
             id="reason-of-several-lines",
         ),
-        pytest.param("BeforeTool", {"suppressOutput": True}, 0, ["Goes on."], id="no-result-to-hide-yet"),
+        pytest.param("BeforeTool", {"suppressOutput": True}, 0, ["Allowed."], id="no-result-to-hide-yet"),
         pytest.param(
             "AfterTool",
             {"suppressOutput": True},
             0,
-            ["Goes on.", "The result is not shown to the user."],
+            ["Allowed.", "The result is not shown to the user."],
             id="hidden-result",
         ),
         pytest.param(
-            "AfterTool", {"continue": False, "stopReason": "done"}, 0, ["Stops the agent: done"], id="stop-afterwards"
+            "AfterTool", {"continue": False, "stopReason": "done"}, 0, ["Stopped: done"], id="stop-afterwards"
         ),
         pytest.param(
             "BeforeToolSelection",
             {"continue": False, "stopReason": "done", "hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}},
             2,
-            ["Stops the agent: done"],
+            ["Stopped: done"],
             id="tools-of-a-model-that-is-not-called",
         ),
-        pytest.param(
-            "BeforeTool", {"decision": "ask", "reason": "sure?"}, 0, ["Asks a person first: sure?"], id="question"
-        ),
+        pytest.param("BeforeTool", {"decision": "ask", "reason": "sure?"}, 0, ["Asked: sure?"], id="question"),
         pytest.param("BeforeAgent", {"decision": "deny", "reason": "no"}, 2, ["Blocked: no"], id="blocked-prompt"),
         pytest.param(
             "BeforeAgent",
             {"hookSpecificOutput": {"prompt": "other", "additionalContext": "c"}},
             0,
-            ["Goes on.", "    added for the model:", "      c", "    goes on with prompt:", '      "other"'],
+            ["Allowed, rewritten.", "    added for the model:", "      c", "    rewritten prompt:", '      "other"'],
             id="another-prompt",
         ),
         pytest.param(
-            "AfterAgent", {"decision": "block", "reason": "test it"}, 0, ["Makes the agent go on: test it"], id="go-on"
+            "AfterAgent",
+            {"decision": "block", "reason": "test it"},
+            0,
+            ["Blocked, so the agent continues its turn: test it"],
+            id="go-on",
         ),
         pytest.param(
             "AfterAgent",
             {"decision": "block", "reason": "test it", "continue": False},
             0,
-            ["Stops the agent: test it"],
+            ["Stopped: test it"],
             id="stop-beside-a-block",
         ),
         pytest.param(
             "SessionStart",
             {"decision": "block", "reason": "no"},
             0,
-            ["Goes on, because a block has no effect on SessionStart: no"],
+            ["Allowed, because a block has no effect on SessionStart: no"],
             id="block-at-the-start",
         ),
         pytest.param("PreCompress", {"decision": "block", "reason": "no"}, 2, ["Blocked: no"], id="no-compression"),
@@ -225,7 +227,7 @@ def test_a_stop_before_the_tool_is_a_block(settings: Settings, capsys: pytest.Ca
         "reason": "enough",
     }
     assert fire("--settings", settings(stop)) == 2
-    assert "Stops the agent: enough\n" in capsys.readouterr().out
+    assert "Stopped: enough\n" in capsys.readouterr().out
 
 
 def test_programs_learn_that_the_agent_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -259,13 +261,13 @@ def test_hooks_that_only_watch_do_nothing(command: str, tmp_path: Path, capsys: 
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionStart": hooks}}))
     main(["fire", "SessionStart", "--settings", str(path), "--input", '{"source": "startup"}'])
     assert capsys.readouterr().out.endswith(
-        "Goes on: what SessionStart hooks answer is not applied;"
+        "Allowed: what SessionStart hooks answer is not applied;"
         ' write "hooksConfig": {"lifecycle": "apply"} into your user settings to apply it.\n'
     )
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionEnd": hooks}}))
     main(["fire", "SessionEnd", "--settings", str(path), "--input", '{"reason": "exit"}'])
     assert capsys.readouterr().out.endswith(
-        "Goes on: SessionEnd hooks only watch, and their answers are not applied.\n"
+        "Allowed: SessionEnd hooks only watch, and their answers are not applied.\n"
     )
 
 
@@ -421,7 +423,7 @@ def test_people_see_each_hook_and_what_comes_of_it(settings: Settings, capsys: p
     answer = json.dumps({"hookSpecificOutput": {"tool_input": {"content": "new"}}, "systemMessage": "careful"})
     assert fire("--settings", settings(f"echo '{answer}'", "echo oops >&2; exit 3")) == 0
     printed = capsys.readouterr().out
-    for text in ("2 hooks, at the same time", "exit 3", "oops", "Goes on.", "careful", '"content": "new"'):
+    for text in ("2 hooks, at the same time", "exit 3", "oops", "Allowed, rewritten.", "careful", '"content": "new"'):
         assert text in printed
     assert "\x1b[" not in printed
 

@@ -229,7 +229,7 @@ def test_the_next_steps_for_a_user_work_as_printed(language: str, capsys: pytest
     assert "Blocked: Files with secrets are off limits" in done.stdout
     done = shell(passed["command"])
     assert done.returncode == 0, done.stderr
-    assert "Goes on." in done.stdout
+    assert "Allowed." in done.stdout
     done = shell(check["command"])
     assert (done.returncode, done.stdout) == (0, "Nothing wrong with 1 hook in 1 file.\n")
     done = shell(log["command"])

@@ -51,14 +51,14 @@ def test_the_newest_comes_last(logged: "Workbench") -> None:
     """Every run and every event is a line, with the time and the id to ask further with."""
     printed = logged.run("log")
     assert lines_of(printed) == [
-        "BeforeTool write_file: guard denies, …",
-        "BeforeTool write_file: audit ok, …",
-        "BeforeTool write_file: blocked: not that (1 succeeded, 1 denied, …)",
-        "BeforeTool ls: guard ok, …",
-        "BeforeTool ls: audit ok, …",
-        "BeforeTool ls: goes on (2 succeeded, …)",
-        "AfterTool ls: broken failed, exit 3, …",
-        "AfterTool ls: goes on (1 failed, …)",
+        'BeforeTool write_file: guard: blocked, …  {"content":"secret"}',
+        'BeforeTool write_file: audit: allowed, …  {"content":"secret"}',
+        'BeforeTool write_file: blocked: not that (1 allowed, 1 blocked, …)  {"content":"secret"}',
+        "BeforeTool ls: guard: no opinion, …",
+        "BeforeTool ls: audit: allowed, …",
+        "BeforeTool ls: allowed (1 allowed, 1 no opinion, …)",
+        "AfterTool ls: broken: failed (exit 3), …",
+        "AfterTool ls: allowed (1 failed, …)",
     ]
     assert re.match(r"\d\d-\d\d \d\d:\d\d:\d\d  [0-9a-f]{10}-0  Before", printed)
 
@@ -111,8 +111,8 @@ def test_an_event_is_shown_with_all_its_runs(logged: "Workbench") -> None:
     """The event's own id shows every run of it, and what came of them."""
     fire = records(logged, "--tool", "write_file")[0]["fire"]
     assert re.findall(r"^\w.*", logged.run("log", "show", fire), re.MULTILINE) == [
-        "BeforeTool: guard exited with code 2: deny",
-        "BeforeTool: audit exited with code 0",
+        "BeforeTool: guard exited with code 2: blocked",
+        "BeforeTool: audit exited with code 0: allowed",
         next(record["message"] for record in records(logged) if record["kind"] == "event"),
     ]
 
@@ -179,9 +179,9 @@ def test_a_log_can_be_followed(logged: "Workbench") -> None:
     command = [sys.executable, "-m", "hookline", "log", "--follow", "-n", "1", "--hook", "guard"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as child:
         assert child.stdout is not None
-        assert lines_of(child.stdout.readline()) == ["BeforeTool ls: guard ok, …"]
+        assert lines_of(child.stdout.readline()) == ["BeforeTool ls: guard: no opinion, …"]
         logged.fire("replace")
-        assert lines_of(child.stdout.readline()) == ["BeforeTool replace: guard ok, …"]
+        assert lines_of(child.stdout.readline()) == ["BeforeTool replace: guard: no opinion, …"]
         child.send_signal(signal.SIGINT)
         assert child.wait(timeout=45) == 130
 
@@ -193,7 +193,7 @@ def test_lines_fit_the_terminal(on_terminal: Callable[..., str]) -> None:
     plain = re.sub(r"\x1b\[\d+m", "", shown).splitlines()
     assert max(map(len, plain)) == 76
     assert plain[2].endswith("…")
-    assert "\x1b[31mBeforeTool write_file: guard denies" in shown
+    assert "\x1b[31mBeforeTool write_file: guard: blocked" in shown
 
 
 def test_what_came_of_a_run_is_readable_on_a_narrow_terminal(
@@ -205,8 +205,8 @@ def test_what_came_of_a_run_is_readable_on_a_narrow_terminal(
     workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": [guard]}]}})
     workbench.fire("run_shell_command")
     for columns, run in (
-        (80, r".*  \w+-0  BeforeTool run_shell_command: a-gua[\w-]*… denies, .*"),
-        (60, r"  BeforeTool run_shell_command: a-gua[\w-]*… denies, .*"),
+        (80, r".*  \w+-0  BeforeTool run_shell_command: a-gua[\w-]*…: blocked, .*"),
+        (60, r"  BeforeTool run_shell_command: a-gua[\w-]*…: blocked, .*"),
     ):
         lines = re.sub(r"\x1b\[\d+m", "", on_terminal("log", COLUMNS=str(columns))).splitlines()
         assert max(map(len, lines)) <= columns
@@ -346,7 +346,7 @@ def test_hooks_that_did_not_match_are_left_out(workbench: "Workbench") -> None:
     workbench.fire("a")
     for words, shown in (((), False), (("--skipped",), True), (("--hook", "for-b"), True)):
         assert ("for-b" in workbench.run("log", *words)) is shown
-    assert "for-a ok" in workbench.run("log")
+    assert "for-a: no opinion" in workbench.run("log")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from hookline.cli.interrupt import run_loop
 from hookline.cli.options import at_least, read_config
 from hookline.cli.report.printer import ProgressBar
 from hookline.config import Config
+from hookline.contract.vocabulary import FiredBy
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.run import Compare, Result, compare_expected, run_cases
 
@@ -46,4 +47,4 @@ def run_with_progress(
 def config_with(given: argparse.Namespace, environment: Mapping[str, str]) -> Config:
     """The configuration with these variables for hooks besides our own; nothing is written to the log."""
     environ = {**os.environ, **environment} if environment else os.environ
-    return read_config(given, environ=environ, log_file=False)
+    return read_config(given, environ=environ, log_file=False, fired_by=FiredBy.TEST)

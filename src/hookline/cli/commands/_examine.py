@@ -23,19 +23,19 @@ from hookline.cli.interrupt import run_loop
 from hookline.cli.lint.programs import program_fault
 from hookline.cli.lint.setup import Setup, read_setup, value_at
 from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
-from hookline.cli.report.overview import key_of, read_statistics
+from hookline.cli.report.overview import evidence_of, key_of, read_statistics, recorded_in
 from hookline.cli.report.proof import words_of
 from hookline.cli.report.text import plural
 from hookline.config import Config
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
+from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource, FiredBy
 from hookline.errors import HooklineError
 from hookline.files import open_regular
 from hookline.log.entry import LogQuery
 from hookline.log.paths import log_path, why_unwritable
-from hookline.log.statistics import RUNS
+from hookline.log.statistics import RUNS, HookStatistics
 from hookline.proof.standing import agent_words
 from hookline.settings.merge import by_authority, hooks_enabled
 from hookline.settings.paths import SettingsPaths
@@ -294,7 +294,7 @@ def _bridges(setup: Setup) -> Iterator[Sign]:
 def _standing(config: Config, setup: Setup) -> Iterator[Sign]:
     """For each agent and each hook: configured, observed, enforced, with the date of the last evidence."""
     try:
-        statistics = read_statistics(config, LogQuery(kinds=RUNS))
+        statistics = read_statistics(recorded_in(config), LogQuery(kinds=RUNS))
     except HooklineError as error:
         # The sign of the log says what is wrong with it.
         yield Sign("evidence", Health.GOOD, f"none, because the log can't be read: {error}")
@@ -302,8 +302,7 @@ def _standing(config: Config, setup: Setup) -> Iterator[Sign]:
     for row in agent_words(Path(setup.project_dir), statistics, hooks_enabled=setup.is_enabled):
         yield Sign("evidence", Health.GOOD, f"{row['name']}: {words_of(row)}", _three(row))
     for hook in (hook for hook in setup.hooks if hook.enabled):
-        numbers = statistics.hooks.get(key_of(hook))
-        seen = {"observed": numbers and numbers.last_run, "enforced": numbers and numbers.last_block}
+        seen = evidence_of(statistics.hooks.get(key_of(hook)) or HookStatistics())
         words = {"configured": setup.is_enabled and setup.why_untrusted(hook) is None, **seen}
         # It stands in the settings, so "not configured" would mislead.
         shown = words_of(words, "does not run now")
@@ -353,7 +352,11 @@ def _canary(config: Config) -> Sign:
         none = Path(folder, "none.json")
         nowhere = SettingsPaths(project=none, user=none, system=none)
         copy = Config(
-            config.get_working_dir(), settings_files=[file], settings_paths=nowhere, environ=config.get_environ()
+            config.get_working_dir(),
+            settings_files=[file],
+            settings_paths=nowhere,
+            environ=config.get_environ(),
+            fired_by=FiredBy.DOCTOR,
         )
         verdict = run_loop(fire_once(copy, HookEventName.BEFORE_TOOL, {"tool_name": "canary", "tool_input": {}}))
     if verdict.note == _MARKER:

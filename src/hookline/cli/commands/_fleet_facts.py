@@ -76,8 +76,8 @@ def _hook(hook: Mapping[str, Any]) -> HookWord:
         source=hook["source"],
         state=hook["state"],
         problem=short(hook.get("refusal")),
-        last_run=hook["lastRun"],
-        last_block=hook["lastBlock"],
+        last_run=hook["words"]["observed"],
+        last_block=hook["words"]["enforced"],
         required=bool(hook.get("required")),
     )
 

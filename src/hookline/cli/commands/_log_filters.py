@@ -35,6 +35,16 @@ def add_run_filters(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_statistics_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `stats` that `log --stats` has as well."""
+    parser.add_argument(
+        "--fail-over-budget", action="store_true", help="exit with code 1 when a hook's p95 is over its budget"
+    )
+    parser.add_argument(
+        "--shadow", action="store_true", help="what hooks in the modes warn and shadow would have decided"
+    )
+
+
 def query_of(given: argparse.Namespace, kinds: frozenset[str] | None = None, *, project: str | None = None) -> LogQuery:
     """The query that the options ask for, of one project or of all."""
     return LogQuery(

@@ -31,7 +31,7 @@ from hookline.cli.report.overview import recorded_in
 from hookline.cli.report.printer import ProgressBar, print_report
 from hookline.config import Config
 from hookline.contract.text import tell
-from hookline.contract.vocabulary import WHY_DISABLED
+from hookline.contract.vocabulary import WHY_DISABLED, FiredBy
 from hookline.errors import UsageError
 from hookline.files import make_private_directory, state_path, write_atomically
 from hookline.history.transcripts import AGENTS, OWN
@@ -114,7 +114,10 @@ def _judge_of(given: argparse.Namespace, version: Version) -> Judge:
 def _maker(given: argparse.Namespace) -> MakeIn:
     def make(directory: str, trust: Path | None) -> Config:
         return read_config(
-            argparse.Namespace(**{**vars(given), "project": directory}), log_file=False, trust_path=trust
+            argparse.Namespace(**{**vars(given), "project": directory}),
+            log_file=False,
+            trust_path=trust,
+            fired_by=FiredBy.REPLAY,
         )
 
     return make

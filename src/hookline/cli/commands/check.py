@@ -31,6 +31,7 @@ from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural, show_place, trust_advice, wrap
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import tell
+from hookline.contract.vocabulary import FiredBy
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prints the findings; the exit code is 1 when there are errors."""
     # Samples are no real events: nothing of them is logged, so they do not count in stats.
-    config = read_config(given, session_id="hookline-check", log_file=False)
+    config = read_config(given, session_id="hookline-check", log_file=False, fired_by=FiredBy.CHECK)
     setup = read_setup(config, given.tool)
     findings = list(run_checks(setup))
     system = config.get_hook_system() if given.run else None

@@ -18,6 +18,7 @@ from hookline.cli.options import add_common_options, read_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import plural, wrap
+from hookline.contract.vocabulary import FiredBy
 
 _MARKS = {Health.GOOD: ("ok", style.good), Health.ODD: ("note", style.warn), Health.BAD: ("BAD", style.bad)}
 
@@ -29,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the findings; the exit code is 1 when something keeps hooks from running."""
-    signs = examine(read_config(given, session_id="hookline-doctor"))
+    signs = examine(read_config(given, session_id="hookline-doctor", fired_by=FiredBy.DOCTOR))
     bad = sum(sign.health is Health.BAD for sign in signs)
     shown = [{name: value for name, value in asdict(sign).items() if value is not None} for sign in signs]
     print_report(given, {"healthy": not bad, "signs": shown}, _lines(signs, bad))

@@ -6,7 +6,7 @@ Examples:
   hookline fire BeforeTool --times 20       how long each hook takes: cold, warm, or as a worker
 
 Exit codes:
-  0  the operation goes on    2  it does not take place    1  the command failed
+  0  the operation is allowed    2  it does not take place    1  the command failed
 """
 
 import argparse
@@ -27,7 +27,7 @@ from hookline.contract.events import HookEventName
 from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
 from hookline.contract.text import overheard, tell
 from hookline.contract.verdict import Verdict
-from hookline.contract.vocabulary import HookType
+from hookline.contract.vocabulary import FiredBy, HookType
 from hookline.contract.wire import parse_json
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
@@ -68,7 +68,7 @@ def run(given: argparse.Namespace) -> int:
     if unknown := unknown_word():
         tell(unknown)
     memory = MemorySink()
-    config = make_config(given, memory, project_must_exist=False)
+    config = make_config(given, memory, project_must_exist=False, fired_by=FiredBy.FIRE)
     sample = None
     if given.input is None and given.times:
         sample, fields = _sample(config, event)

@@ -5,10 +5,10 @@ Examples:
   hookline list --event BeforeTool --json
 
 The numbers are from the log. EVIDENCE is the strongest that it has of a hook: configured, observed (it ran) or enforced
-(it denied something). A hook is on, off because the settings do not enable hooks, disabled, untrusted, changed since it
-was trusted, refused because hooksConfig.trust is strict, or a duplicate of a hook that runs instead; only hooks that
-are on run. If one group is sequential, all hooks that run together with it run in sequence; the order is "either" where
-that depends on the tool.
+(it denied something), and for which agent. Events of hookline fire, test and the like are no evidence. A hook is on,
+off because the settings do not enable hooks, disabled, untrusted, changed since it was trusted, refused because
+hooksConfig.trust is strict, or a duplicate of a hook that runs instead; only hooks that are on run. If one group is
+sequential, all hooks that run together with it run in sequence; the order is "either" where that depends on the tool.
 Functions that a program registers in code are in no settings file; those that the log has seen are listed below.
 """
 
@@ -35,6 +35,7 @@ from hookline.cli.report.text import (
     screen_width,
     show_ago,
     show_dialect,
+    show_evidence,
     show_message,
     show_ms,
     show_place,
@@ -44,6 +45,7 @@ from hookline.cli.report.text import (
     wrap,
 )
 from hookline.config import Config
+from hookline.contract.vocabulary import OWN_AGENT, FiredBy
 
 if TYPE_CHECKING:
     from hookline.log.statistics import Statistics
@@ -111,7 +113,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _agents(config: Config, statistics: "Statistics") -> list[dict[str, Any]]:
     """Configured, observed and enforced for each agent; nothing where no other agent has ever asked."""
-    if not any(statistics.agents):
+    if not statistics.agents.keys() - {OWN_AGENT, *FiredBy}:
         return []
     from hookline.proof.standing import agent_words  # noqa: PLC0415 - loads every bridge
 
@@ -122,7 +124,7 @@ def _evidence(words: Mapping[str, Any]) -> str:
     """The strongest of the three words, with its date."""
     for word in ("enforced", "observed"):
         if words[word]:
-            return f"{word} {show_ago(words[word])}"
+            return show_evidence(word, words[word], words[f"{word}By"])
     return "configured" if words["configured"] else "none"
 
 

@@ -7,6 +7,7 @@ Examples:
   hookline log --all-projects                    of every project, not only of this one
   hookline log --follow                          then print new records as they come
   hookline log show 3f9a01c2d4-0                 all about one run
+  hookline log --stats --since 7d                events over time, what was blocked most often, and every hook's numbers
   hookline log --unfinished                      hooks that were started, and no end is recorded
   hookline log head >> /mnt/usb/heads            keep the last hash where nobody changes it
   hookline log verify --head /mnt/usb/heads      was a record changed, removed or inserted?
@@ -26,6 +27,7 @@ from hookline.cli.commands._log_filters import (
     ALL_PROJECTS,
     add_filter_options,
     add_run_filters,
+    add_statistics_options,
     of_project,
     query_of,
     shown_project,
@@ -74,6 +76,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also events that no hook ran for, and hooks that did not match or are disabled",
     )
+    parser.add_argument(
+        "--stats", action="store_true", help="count instead: events over time, blocked calls, and the runs of each hook"
+    )
+    add_statistics_options(parser)
     parser.add_argument("-f", "--follow", action="store_true", help="then print new records until interrupted")
     parser.add_argument("--file", metavar="FILE", help="read this log instead of the one in the settings")
     add_common_options(parser)
@@ -89,10 +95,12 @@ def run(given: argparse.Namespace) -> int:
     if given.head is not None and given.words != ["verify"]:
         raise UsageError("--head is for hookline log verify")
     require_project(given)
+    if given.stats:
+        return _count(given)
+    if given.shadow or given.fail_over_budget:
+        raise UsageError("--shadow and --fail-over-budget are for hookline log --stats")
     query = query_of(given, project=None if given.words else shown_project(given))
-    path, backups = (Path(given.file), None) if given.file else recorded_log(make_config(given))
-    if given.file and not path.exists():
-        raise UsageError(f"the log {path} does not exist")
+    path, backups = (file, None) if (file := _file(given)) else recorded_log(make_config(given))
     if given.words in (["verify"], ["head"]):
         from hookline.cli.commands import _log_chain  # noqa: PLC0415 - the usual ones have to start quickly
 
@@ -106,6 +114,23 @@ def run(given: argparse.Namespace) -> int:
         if reader.unreadable:
             tell(f"{plural(reader.unreadable, 'line')} of {path} could not be read")
     return 0
+
+
+def _count(given: argparse.Namespace) -> int:
+    from hookline.cli.commands.stats import show_statistics  # noqa: PLC0415 - the usual ones have to start quickly
+
+    runs_alone = ("decision", "failures", "unfinished", "slower_than", "skipped", "follow")
+    if given.words or (used := [name for name in runs_alone if getattr(given, name)]):
+        what = given.words[0] if given.words else f"--{used[0].replace('_', '-')}"
+        raise UsageError(f"{what} chooses single records, and --stats counts all; give one of them")
+    config = make_config(given)
+    return show_statistics(given, config, _file(given) or recorded_log(config)[0])
+
+
+def _file(given: argparse.Namespace) -> Path | None:
+    if given.file and not Path(given.file).exists():
+        raise UsageError(f"the log {given.file} does not exist")
+    return Path(given.file) if given.file else None
 
 
 def _list(reader: LogReader, given: argparse.Namespace, query: LogQuery) -> None:

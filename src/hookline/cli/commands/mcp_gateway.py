@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from hookline.cli.options import add_common_options, make_config, report_unusable_hooks
 from hookline.contract.text import tell
+from hookline.contract.vocabulary import FiredBy
 from hookline.errors import UsageError
 
 _HEADER = re.compile(
@@ -64,7 +65,7 @@ def run(given: argparse.Namespace) -> int:
 async def _serve(given: argparse.Namespace, name: str, headers: Mapping[str, str]) -> int:
     from hookline.gateway.serve import Server, serve  # noqa: PLC0415 - not needed for the help
 
-    config = make_config(given)
+    config = make_config(given, fired_by=FiredBy.GATEWAY)
     report_unusable_hooks(config)
     server: Server
     if given.url:

@@ -1,4 +1,4 @@
-"""Count the runs of every hook in the log: blocks, failures, timeouts, and how long they took.
+"""Count what the log has: events over time, the calls that were blocked most often, and the runs of every hook.
 
 Examples:
   hookline stats
@@ -7,19 +7,28 @@ Examples:
   hookline stats --shadow                what hooks that are tried out would have decided, and what happened
   hookline stats --fail-over-budget      in CI: exit code 1 when a hook is slower than it should be
 
-A hook is over its budget ("budget": 50, milliseconds, in the settings) when its p95 is, that is, when more than one run
-in twenty took longer.
+hookline log --stats shows the same. A hook is over its budget ("budget": 50, milliseconds, in the settings) when its
+p95 is, that is, when more than one run in twenty took longer.
 """
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from hookline.cli.commands._log_filters import ALL_PROJECTS, add_filter_options, of_project, query_of, shown_project
+from hookline.cli.commands._log_filters import (
+    ALL_PROJECTS,
+    add_filter_options,
+    add_statistics_options,
+    of_project,
+    query_of,
+    shown_project,
+)
 from hookline.cli.lint.setup import read_setup
 from hookline.cli.options import add_common_options, make_config
+from hookline.cli.report.activity import activity_lines
 from hookline.cli.report.overview import key_of, read_statistics, recorded_in
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.cli.report.style import style
@@ -27,6 +36,7 @@ from hookline.cli.report.text import cut, one_line, plural, screen_width, show_m
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import tell
+from hookline.log.activity import activity
 from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
 from hookline.log.statistics import EVENTS, RUNS, HookKey, HookStatistics
@@ -40,50 +50,52 @@ Entry = Mapping[str, Any]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     add_filter_options(parser)
-    parser.add_argument(
-        "--fail-over-budget", action="store_true", help="exit with code 1 when a hook's p95 is over its budget"
-    )
-    parser.add_argument(
-        "--shadow", action="store_true", help="what hooks in the modes warn and shadow would have decided"
-    )
+    add_statistics_options(parser)
     add_common_options(parser)
 
 
 def run(given: argparse.Namespace) -> int:
     """Prints the numbers; with `--fail-over-budget` the exit code is 1 when a hook is over its budget."""
-    query = query_of(given, RUNS, project=shown_project(given))
     config = make_config(given)
+    return show_statistics(given, config, recorded_in(config))
+
+
+def show_statistics(given: argparse.Namespace, config: Config, log: Path) -> int:
+    """Prints the numbers of a log; `hookline log --stats` calls this, too."""
+    query = query_of(given, RUNS, project=shown_project(given))
     if query.project is None and not given.all_projects and query.session is None:
         tell(ALL_PROJECTS)
     if given.shadow:
-        return _show_trials(given, config, query)
+        return _show_trials(given, config, query, log)
     hooks = {key_of(hook): hook for hook in read_setup(config).hooks}
     # Both in one go: adding up ten million records takes a second.
-    statistics = read_statistics(config, replace(query, kinds=RUNS | EVENTS))
+    statistics = read_statistics(log, replace(query, kinds=RUNS | EVENTS))
     if statistics.unreadable:
         lines = plural(statistics.unreadable, "line")
-        tell(f"{lines} of {recorded_in(config)} could not be read, so runs may be missing; see hookline log verify")
+        tell(f"{lines} of {log} could not be read, so runs may be missing; see hookline log verify")
     summary = statistics.hooks
     entries = [entry_of(key, numbers, hooks.get(key)) for key, numbers in summary.items()]
     over = [entry["hook"] for entry in entries if entry["overBudget"]]
+    done = activity(statistics)
     without_runs = [hook for key, hook in hooks.items() if key not in summary and _could_run(hook, query)]
     if without_runs and query.hook is not None:
         # The records of events name no hook.
-        statistics = read_statistics(config, replace(query, hook=None, kinds=EVENTS))
+        statistics = read_statistics(log, replace(query, hook=None, kinds=EVENTS))
     idle = _idle(without_runs, statistics.fired)
-    print_report(given, {"overBudget": len(over), "hooks": entries, "idle": idle}, stats_lines(entries, idle, over))
+    report = {"overBudget": len(over), "hooks": entries, "idle": idle, **done}
+    print_report(given, report, (*activity_lines(done), *stats_lines(entries, idle, over)))
     if not entries and not given.json:
-        print_lines(show_message(f"No run {_wanted(given)}{of_project(query)} is recorded in {recorded_in(config)}."))
+        print_lines(show_message(f"No run {_wanted(given)}{of_project(query)} is recorded in {log}."))
     return 1 if over and given.fail_over_budget else 0
 
 
-def _show_trials(given: argparse.Namespace, config: Config, query: LogQuery) -> int:
+def _show_trials(given: argparse.Namespace, config: Config, query: LogQuery, log: Path) -> int:
     # Few people try hooks out, and transcripts need much of the package.
     from hookline.cli.report.trials import trial_lines, trial_report  # noqa: PLC0415
     from hookline.proof.trials import ask_transcripts, read_trials  # noqa: PLC0415
 
     clean = config.get_redactor().clean
-    with LogReader(recorded_in(config)) as reader:
+    with LogReader(log) as reader:
         tried = read_trials(reader, query, clean)
     ask_transcripts(tried, clean)
     report = [trial_report(each) for each in tried]

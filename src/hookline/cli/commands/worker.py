@@ -17,6 +17,7 @@ from hookline.cli.options import add_common_options, at_least, make_config
 from hookline.cli.report.printer import print_lines
 from hookline.config import Config
 from hookline.contract.text import tell
+from hookline.contract.vocabulary import FiredBy
 from hookline.fleet.worker import AGENT, Worker
 
 _PER_CORE = 4
@@ -37,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Serves until a signal."""
-    config = make_config(given, agent=AGENT)
+    config = make_config(given, agent=AGENT, fired_by=FiredBy.WORKER)
     asyncio.run(_run(config, given))
     return 0
 

@@ -13,6 +13,7 @@ from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import HookExecutionResult, Verdict
 from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode, RunWay
+from hookline.contract.words import HookResult, outcome_of, run_result, show_outcome
 from hookline.engine.event_table import EVENT_TABLE
 
 _INDENT = "    "
@@ -45,9 +46,9 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool, project: str) -> It
     yield from _note_lines(verdict)
     yield ""
     if EVENT_TABLE[verdict.event].only_watches:
-        yield style.good("Goes on: ") + f"{verdict.event} hooks only watch, and their answers are not applied."
+        yield style.good("Allowed: ") + f"{verdict.event} hooks only watch, and their answers are not applied."
     elif verdict.runs and not any(_may_count(run) for run in verdict.runs):
-        yield style.good("Goes on: ") + f"what {verdict.event} hooks answer is not applied; {LIFECYCLE_REMEDY}."
+        yield style.good("Allowed: ") + f"what {verdict.event} hooks answer is not applied; {LIFECYCLE_REMEDY}."
     else:
         yield from _decision_lines(verdict)
         yield from _effect_lines(verdict)
@@ -65,7 +66,7 @@ def _may_count(run: HookExecutionResult) -> bool:
 
 
 def _run_lines(run: HookExecutionResult, project: str) -> Iterator[str]:
-    mark = style.good("ok") if run.success else style.bad("failed" if run.failed else "denies")
+    mark = _paint(run_result(run))
     hook = run.hook
     command = hook.command or (hook.target and hook.target.url) or f"{hook.type} {hook.subject or 'hook'}"
     name = f"{run.hook.name} ({command})" if run.hook.name else command
@@ -79,6 +80,12 @@ def _run_lines(run: HookExecutionResult, project: str) -> Iterator[str]:
         yield from _block(stream, text.rstrip("\n"))
     for text in (*run.advice, *_hints(run, project)):
         yield style.warn(f"{_INDENT}note: {text}")
+
+
+def _paint(result: HookResult) -> str:
+    paint = {HookResult.BLOCKED: style.bad, HookResult.FAILED: style.bad}
+    odd = (HookResult.ASKED, HookResult.WOULD_BLOCK, HookResult.WOULD_ASK)
+    return paint.get(result, style.warn if result in odd else style.good)(result)
 
 
 def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
@@ -164,19 +171,20 @@ def _headed(head: str, text: str) -> Iterator[str]:
 def _decision_lines(verdict: Verdict) -> Iterator[str]:
     reason = str(verdict.reason)
     if verdict.stop:
-        yield from _headed(style.bad("Stops the agent: "), str(verdict.stop_reason))
+        yield from _headed(style.bad("Stopped: "), str(verdict.stop_reason))
     if verdict.blocked and verdict.denied:
         yield from _headed(style.bad("Blocked: "), reason)
     elif verdict.go_on:
-        yield from _headed(style.bad("Makes the agent go on: "), reason)
+        yield from _headed(style.bad("Blocked, so the agent continues its turn: "), reason)
     elif verdict.denied and verdict.event is HookEventName.AFTER_TOOL:
-        yield from _headed(style.warn("Cannot block a tool that has run; the model is told the reason: "), reason)
+        yield from _headed(style.warn("Allowed, because the tool has run; the model reads the reason: "), reason)
     elif verdict.denied and not verdict.stop:
-        yield from _headed(style.warn(f"Goes on, because a block has no effect on {verdict.event}: "), reason)
+        yield from _headed(style.warn(f"Allowed, because a block has no effect on {verdict.event}: "), reason)
     if verdict.ask:
-        yield from _headed(style.warn("Asks a person first: "), reason)
+        yield from _headed(style.warn("Asked: "), reason)
     if not (verdict.stop or verdict.denied or verdict.ask):
-        yield style.good("Goes on.")
+        shown = show_outcome(outcome_of(verdict), is_rewritten=bool(verdict.effect))
+        yield style.good(f"{shown.capitalize()}.")
 
 
 def _effect_lines(verdict: Verdict) -> Iterator[str]:
@@ -192,7 +200,7 @@ def _effect_lines(verdict: Verdict) -> Iterator[str]:
             yield _tools_line(verdict.tools)
         return
     for name, value in (verdict.effect or {}).items():
-        yield from _block(f"goes on with {name}", json.dumps(value, indent=2, ensure_ascii=False, default=str))
+        yield from _block(f"rewritten {name}", json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
 def _tools_line(tools: ToolSelection) -> str:

@@ -17,12 +17,20 @@ from hookline.cli.report.text import (
     text_lines,
 )
 from hookline.contract.endings import show_signal
-from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
-from hookline.log.entry import LogEntry
+from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES, REAL_SOURCES
+from hookline.contract.words import HookResult, Outcome, RecordState
+from hookline.log.entry import LogEntry, outcome_word
 
 _ID_WIDTH = 12
 _LEAST_ROOM = 40
 _SHORTEST_NAME = 6
+_SHORTEST_CALL = 10
+_LONGEST_CALL = 120
+_BAD: tuple[str, ...] = (Outcome.BLOCKED, Outcome.STOPPED, HookResult.BLOCKED)
+_ODD: tuple[str, ...] = (
+    *(Outcome.ASKED, Outcome.WOULD_BLOCK, HookResult.WOULD_ASK, HookResult.FAILED),
+    RecordState.UNFINISHED,
+)
 _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
 
 
@@ -63,11 +71,22 @@ def show_record(record: Mapping[str, Any]) -> Iterator[str]:
 def _summary(entry: LogEntry, room: int) -> str:
     """What happened; of a run, a long name of the hook is cut, because the end of the line says what came of it."""
     if not entry.is_run:
-        return cut(show_message(_message(entry)), room)
-    about = f"{entry.event} {entry.subject}" if entry.subject else entry.event
-    before, behind = show_message(f"{about}:"), show_message(f"{_ending(entry)}, {show_ms(entry.duration)}")
+        message = show_message(_message(entry))
+        return cut(message + _call(entry, room - len(message) - 2), room)
+    before, behind = show_message(f"{_about(entry)}:"), show_message(f"{_ending(entry)}, {show_ms(entry.duration)}")
     name = cut(show_message(str(entry.hook)), max(_SHORTEST_NAME, room - len(before) - len(behind) - 2))
-    return cut(f"{before} {name} {behind}", room)
+    left = room - len(before) - len(name) - len(behind) - 4
+    return cut(f"{before} {name}: {behind}{_call(entry, left)}", room)
+
+
+def _about(entry: LogEntry) -> str:
+    return f"{entry.event} {entry.subject}" if entry.subject else str(entry.event)
+
+
+def _call(entry: LogEntry, room: int) -> str:
+    """The command or file of a tool call, as far as there is room for it."""
+    call = one_line(entry.call or "")
+    return f"  {cut(call, min(_LONGEST_CALL, room))}" if call and room >= _SHORTEST_CALL else ""
 
 
 def _message(entry: LogEntry) -> str:
@@ -77,21 +96,18 @@ def _message(entry: LogEntry) -> str:
 
 
 def _ending(entry: LogEntry) -> str:
-    if entry.error is not None:
-        ending = entry.error
-    elif entry.is_block and not entry.is_failure:
-        return "denies"
-    elif entry.success:
-        ending = "ok"
-    else:
-        ending = f"failed, {show_signal(entry.signal)}" if entry.signal else f"failed, exit {entry.exit_code}"
-    return f"{ending}, and blocks" if entry.is_block else ending
+    word = outcome_word(entry)
+    if not entry.is_failure:
+        return word
+    how = entry.error or (show_signal(entry.signal) if entry.signal else f"exit {entry.exit_code}")
+    return f"{word} ({how}){', and blocks' if entry.is_block else ''}"
 
 
 def _paint(entry: LogEntry) -> Callable[[str], str]:
-    if entry.is_block or entry.blocked:
+    word = outcome_word(entry)
+    if word in _BAD or entry.is_block or entry.blocked:
         return style.bad
-    if entry.is_start or entry.is_failure or entry.level in ("warn", "error"):
+    if word in _ODD or entry.level in ("warn", "error"):
         return style.warn
     return str
 
@@ -103,6 +119,8 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "project", show_place(str(record["project"])) if record.get("project") else None
     yield "agent", " ".join(str(part) for part in (record.get("agent"), record.get("agentEvent")) if part)
     yield "event", " ".join(str(part) for part in (record.get("event"), record.get("subject")) if part)
+    yield "call", record.get("call")
+    yield "by", _source(record)
     yield "hook", record.get("hook")
     yield "command", record.get("command")
     if record.get("origin"):
@@ -115,9 +133,18 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "exit code", record.get("exitCode")
         yield "signal", show_signal(record["signal"]) if isinstance(record.get("signal"), int) else None
         yield "error", record.get("error")
+        yield "result", record.get("result")
         yield "decision", record.get("decision") or "none"
         yield "cut", "yes: it wrote more than hooksConfig.outputLimit" if record.get("truncated") else None
     yield "reason", record.get("reason")
+
+
+def _source(record: Mapping[str, Any]) -> str | None:
+    """Who fired the event, if it was not simply an agent, and who decided it."""
+    fired_by, decider = record.get("firedBy"), record.get("decider")
+    parts = [f"fired by hookline {fired_by}" if fired_by not in (None, *REAL_SOURCES) else None]
+    parts.append(f"decided by {decider}" if decider else None)
+    return ", ".join(filter(None, parts)) or None
 
 
 def _environment(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

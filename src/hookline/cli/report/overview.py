@@ -48,7 +48,7 @@ def known_hooks(config: Config) -> KnownHooks:
         tell(problem)
     statistics = Statistics()
     try:
-        statistics = read_statistics(config, LogQuery(kinds=RUNS))
+        statistics = read_statistics(recorded_in(config), LogQuery(kinds=RUNS))
     except HooklineError as error:  # the hooks can be listed all the same
         tell(str(error))
     summary: Mapping[HookKey, HookStatistics] = statistics.hooks
@@ -58,15 +58,10 @@ def known_hooks(config: Config) -> KnownHooks:
         if numbers.source == ConfigSource.PROGRAM
     ]
     hooks = [
-        {**_known(setup, hook, trust[id(hook)], summary.get(key_of(hook)) or HookStatistics()), **states[id(hook)]}
+        _known(setup, hook, trust[id(hook)], summary.get(key_of(hook)) or HookStatistics(), states[id(hook)])
         for hook in setup.hooks
     ]
-    return KnownHooks([{**hook, "words": hook_words(hook)} for hook in hooks], functions, statistics)
-
-
-def hook_words(hook: Mapping[str, Any]) -> dict[str, Any]:
-    """Configured, observed, enforced: whether it may run, when it last did, and when it last denied something."""
-    return {"configured": hook["state"] == "on", "observed": hook["lastRun"], "enforced": hook["lastBlock"]}
+    return KnownHooks(hooks, functions, statistics)
 
 
 def trust_states(setup: Setup) -> dict[int, str]:
@@ -100,13 +95,15 @@ def recorded_in(config: Config) -> Path:
     return log_path(config.get_settings().options.log.path)
 
 
-def read_statistics(config: Config, query: LogQuery) -> Statistics:
-    """The numbers of the log that the settings name."""
-    with LogReader(recorded_in(config), progress=IndexProgress()) as reader:
+def read_statistics(log: Path, query: LogQuery) -> Statistics:
+    """The numbers of a log."""
+    with LogReader(log, progress=IndexProgress()) as reader:
         return reader.statistics(query)
 
 
-def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics) -> dict[str, Any]:
+def _known(
+    setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics, state: Mapping[str, str]
+) -> dict[str, Any]:
     return {
         "event": hook.event.value,
         **setup.describe(hook),
@@ -120,18 +117,32 @@ def _known(setup: Setup, hook: HookEntry, trust: str, statistics: HookStatistics
         "onError": hook.on_error.value,
         "budget": hook.budget_ms,
         **_numbers(statistics),
+        **state,
+        "words": {"configured": state["state"] == "on", **evidence_of(statistics)},
     }
 
 
 def _numbers(statistics: HookStatistics) -> dict[str, Any]:
     return {
         "lastRun": statistics.last_run,
-        "lastBlock": statistics.last_block,
         "runs": statistics.runs,
         "ways": statistics.ways,
         "failures": statistics.failures,
         "median": statistics.durations.quantile(0.5),
         "p95": statistics.durations.quantile(0.95),
+    }
+
+
+def evidence_of(statistics: HookStatistics) -> dict[str, Any]:
+    """When a hook last ran for an agent, when it last denied it something, and which agent that was.
+
+    Events of `hookline fire` and the like are no evidence. Everything that shows evidence of a hook calls this.
+    """
+    return {
+        "observed": statistics.observed,
+        "observedBy": statistics.observed_by,
+        "enforced": statistics.enforced,
+        "enforcedBy": statistics.enforced_by,
     }
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import cut, one_line, plural, screen_width, show_ago, show_message, show_place
+from hookline.cli.report.text import cut, one_line, plural, screen_width, show_evidence, show_message, show_place
 from hookline.contract.wire import stringify_json
 from hookline.proof.canary import Flight
 from hookline.proof.causes import unknown_version
@@ -128,8 +128,10 @@ def word_lines(words: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def words_of(row: Mapping[str, Any], otherwise: str = "not configured") -> str:
     """The three words of an agent or a hook, with the date of the last evidence."""
     configured = "configured" if row["configured"] else otherwise
-    observed = f"observed {show_ago(row['observed'])}" if row["observed"] else "never observed"
-    enforced = f"enforced {show_ago(row['enforced'])}" if row["enforced"] else "never had to deny"
+    observed, enforced = (
+        show_evidence(word, row[word], row.get(f"{word}By")) if row[word] else never
+        for word, never in (("observed", "never observed"), ("enforced", "never had to deny"))
+    )
     return f"{configured}, {observed}, {enforced}"
 
 

@@ -11,7 +11,7 @@ from hookline.cli.guess import did_you_mean
 from hookline.cli.main import terminal_columns
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import short_paths, visible
-from hookline.contract.vocabulary import WHY_DISABLED
+from hookline.contract.vocabulary import OWN_AGENT, WHY_DISABLED
 from hookline.dialects.known import dialect_of
 
 HOOKS_DISABLED = f"Hooks are disabled: {WHY_DISABLED}. No hook runs."
@@ -75,6 +75,12 @@ def show_ago(timestamp: str | None, now: float | None = None) -> str:
         return "never"
     age = (time.time() if now is None else now) - seconds
     return next((f"{int(age // unit)} {name} ago" for limit, unit, name in _AGES if age >= limit), "now")
+
+
+def show_evidence(word: str, timestamp: str | None, asker: str | None = None) -> str:
+    """When a hook last ran or denied something, and for which agent: `enforced 5 min ago by claude`."""
+    by = "" if asker is None else f" by {'the agent' if asker == OWN_AGENT else one_line(asker)}"
+    return f"{word} {show_ago(timestamp)}{by}"
 
 
 def show_clock(timestamp: str | None) -> str:

@@ -26,6 +26,7 @@ from hookline.cli.terminal.permission import refuse
 from hookline.cli.terminal.readiness import require_hooks
 from hookline.config import Config
 from hookline.contract.text import tell
+from hookline.contract.vocabulary import FiredBy
 from hookline.errors import UsageError
 from hookline.settings.merge import names_dialects
 
@@ -114,7 +115,7 @@ def make_session(
     own_id = past.session_id if past is not None else session_id or str(uuid.uuid4())
     path = transcript_path(own_id)
     watch = HookWatch(listener)
-    config = make_config(given, session_id=own_id, transcript_path=str(path), observer=watch)
+    config = make_config(given, session_id=own_id, transcript_path=str(path), observer=watch, fired_by=FiredBy.AGENT)
     report_unusable_hooks(config)
     _report_other_agents(config)
     transcript = Transcript(path, config.get_redactor())

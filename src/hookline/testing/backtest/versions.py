@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from hookline.config import Config
 from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import HookType
+from hookline.contract.vocabulary import FiredBy, HookType
 from hookline.settings.fingerprint import Fingerprinter
 from hookline.settings.paths import default_paths
 from hookline.settings.trust import TrustState, TrustStore, default_trust_path
@@ -67,7 +67,9 @@ def of_revision(project: str, revision: str) -> Iterator[Version]:
         files = [path for _, path in default_paths(copy).by_source() if path.is_file()]
         settings = [path.read_bytes() for path in files]
         yield Version(
-            make_config=lambda _: Config(copy, settings_files=files, quiet=True, log_file=False),
+            make_config=lambda _: Config(
+                copy, settings_files=files, quiet=True, log_file=False, fired_by=FiredBy.REPLAY
+            ),
             facts=_digest(revision, head_of(copy), *settings),
             project=project,
             copy=str(copy),
@@ -78,7 +80,7 @@ def of_file(project: str, file: Path) -> Version:
     """The hooks of a settings file, with the scripts of today."""
 
     def make(_: Mapping[str, str]) -> Config:
-        return Config(project, settings_files=[file], quiet=True, log_file=False)
+        return Config(project, settings_files=[file], quiet=True, log_file=False, fired_by=FiredBy.REPLAY)
 
     note = f"the scripts of {file} run as they are now: a settings file does not say how they were"
     return Version(make_config=make, facts=_facts(make({}), project), note=note)

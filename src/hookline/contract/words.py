@@ -1,0 +1,135 @@
+"""The words for outcomes: what an event came to, and what one hook answered. Every surface shows these and no others.
+
+The log writes them into its records (`outcome`, `result`, `decider`), and everything that reads the log takes them from
+there. Imports nothing heavy: `hookline log` reads it, too.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
+from hookline.contract.vocabulary import Decider, HookMode
+
+if TYPE_CHECKING:
+    from hookline.contract.verdict import HookExecutionResult, Verdict
+
+
+class Outcome(StrEnum):
+    """What an event came to."""
+
+    ALLOWED = "allowed"
+    BLOCKED = "blocked"
+    """The operation does not take place; for AfterAgent, the turn does not end."""
+    ASKED = "asked"
+    """The user has to agree first."""
+    STOPPED = "stopped"
+    """The agent stops."""
+    WOULD_BLOCK = "would block"
+    """Allowed, and a hook in the mode shadow or warn would have blocked it."""
+
+
+REWRITTEN = "rewritten"
+"""Shown beside an outcome if the operation takes place in another form."""
+
+
+class HookResult(StrEnum):
+    """What one hook answered, whether or not it counted."""
+
+    ALLOWED = "allowed"
+    BLOCKED = "blocked"
+    ASKED = "asked"
+    NO_OPINION = "no opinion"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    """It did not run."""
+    WOULD_BLOCK = "would block"
+    """It blocked, in the mode shadow or warn."""
+    WOULD_ASK = "would ask"
+
+
+class RecordState(StrEnum):
+    """What a record of the log says that is neither an outcome nor a hook's result."""
+
+    UNFINISHED = "unfinished"
+    CANCELLED = "cancelled"
+    NOTE = "note"
+
+
+class _EventFacts(Protocol):
+    """The fields that a Verdict and the record of an event share; None counts as False."""
+
+    @property
+    def blocked(self) -> bool | None: ...
+    @property
+    def stop(self) -> bool | None: ...
+    @property
+    def go_on(self) -> bool | None: ...
+    @property
+    def ask(self) -> bool | None: ...
+
+
+def event_outcome(facts: _EventFacts, would: Sequence[str]) -> Outcome:
+    """What an event came to; `would` is what hooks on trial would have done."""
+    if facts.stop:
+        return Outcome.STOPPED
+    if facts.blocked or facts.go_on:
+        return Outcome.BLOCKED
+    if facts.ask:
+        return Outcome.ASKED
+    return Outcome.WOULD_BLOCK if {"block", "stop"} & {*would} else Outcome.ALLOWED
+
+
+def outcome_of(verdict: "Verdict") -> Outcome:
+    """What an event came to."""
+    return event_outcome(verdict, would_of(verdict))
+
+
+def would_of(verdict: "Verdict") -> tuple[str, ...]:
+    """What hooks on trial would have done, of `block`, `stop`, `ask` and `change`."""
+    return tuple(dict.fromkeys(trial.would.partition(" ")[0] for trial in verdict.trials))
+
+
+def show_outcome(outcome: Outcome, *, is_rewritten: bool) -> str:
+    """The outcome for people: `allowed, rewritten`."""
+    return f"{outcome}, {REWRITTEN}" if is_rewritten else outcome.value
+
+
+def run_result(run: "HookExecutionResult") -> HookResult:
+    """What one hook answered."""
+    answer, is_trial = run.answer, run.hook.mode is not HookMode.ENFORCE
+    if run.failed:
+        return HookResult.FAILED
+    if answer is None:
+        return HookResult.NO_OPINION
+    if answer.blocks or answer.stops:
+        return HookResult.WOULD_BLOCK if is_trial else HookResult.BLOCKED
+    if answer.asks:
+        return HookResult.WOULD_ASK if is_trial else HookResult.ASKED
+    is_allowed = answer.decision in _ALLOWING or answer.permission in _ALLOWING
+    return HookResult.ALLOWED if is_allowed else HookResult.NO_OPINION
+
+
+def recorded_result(decision: str | None, *, is_failure: bool, is_trial: bool) -> HookResult:
+    """The same for a record of an older version, which has no result."""
+    if is_failure:
+        return HookResult.FAILED
+    if decision in BLOCKING_DECISIONS:
+        return HookResult.WOULD_BLOCK if is_trial else HookResult.BLOCKED
+    if decision == HookDecision.ASK:
+        return HookResult.WOULD_ASK if is_trial else HookResult.ASKED
+    return HookResult.ALLOWED if decision in _ALLOWING else HookResult.NO_OPINION
+
+
+def count_results(runs: Sequence["HookExecutionResult"]) -> str:
+    """How often hooks answered what, for people: `1 blocked, 2 no opinion`."""
+    results = [run_result(run) for run in runs]
+    return ", ".join(f"{results.count(word)} {word}" for word in HookResult if word in results)
+
+
+def decider_of(verdict: "Verdict") -> Decider | None:
+    """Who decided; None if nobody objected."""
+    return verdict.decider or (Decider.HOOK if verdict.deciders else None)
+
+
+_ALLOWING = (HookDecision.ALLOW, HookDecision.APPROVE)

@@ -1,0 +1,218 @@
+"""What hookline says about itself: one vocabulary, evidence with a source, and a row for every decision."""
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.fleet.company import Company, agents_off, settings
+
+from hookline.contract.vocabulary import REAL_SOURCES, FiredBy
+from hookline.contract.words import HookResult, Outcome
+from hookline.log.entry import LogQuery
+from hookline.log.paths import log_path
+from hookline.log.reader import LogReader
+from hookline.ui.records import timeline
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Workbench
+
+
+def guards(*commands: str, event: str = "BeforeTool", **more: Any) -> dict[str, Any]:
+    hooks = [{"type": "command", "name": f"guard{n}", "command": each, **more} for n, each in enumerate(commands)]
+    return {"hooks": {event: [{"hooks": hooks}]}}
+
+
+def says(**answer: Any) -> str:
+    return f"printf %s '{json.dumps(answer)}'"
+
+
+def log_records(workbench: "Workbench", *words: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in workbench.run("log", "--json", *words).splitlines()]
+
+
+def rows(**given: str) -> list[dict[str, Any]]:
+    return list(timeline(log_path(None), given)["rows"])
+
+
+@pytest.mark.req("CLAIM-001")
+@pytest.mark.parametrize(
+    ("command", "event", "more", "result", "outcome"),
+    [
+        pytest.param("true", "BeforeTool", {}, "no opinion", "allowed", id="nothing"),
+        pytest.param(says(decision="allow"), "BeforeTool", {}, "allowed", "allowed", id="allow"),
+        pytest.param(says(decision="block", reason="no"), "BeforeTool", {}, "blocked", "blocked", id="json-block"),
+        pytest.param("echo no >&2; exit 2", "BeforeTool", {}, "blocked", "blocked", id="exit-2"),
+        pytest.param(says(decision="ask", reason="?"), "BeforeTool", {}, "asked", "asked", id="ask"),
+        pytest.param(
+            says(hookSpecificOutput={"permissionDecision": "ask"}), "BeforeTool", {}, "asked", "asked", id="permission"
+        ),
+        pytest.param(
+            says(hookSpecificOutput={"tool_input": {"a": 1}}),
+            "BeforeTool",
+            {},
+            "no opinion",
+            "allowed, rewritten",
+            id="rewrite",
+        ),
+        pytest.param("exit 3", "BeforeTool", {}, "failed", "allowed", id="failure"),
+        pytest.param("exit 3", "BeforeTool", {"onError": "block"}, "failed", "blocked", id="strict-failure"),
+        pytest.param(says(**{"continue": False}), "BeforeTool", {}, "blocked", "stopped", id="stop"),
+        pytest.param("exit 2", "BeforeTool", {"mode": "shadow"}, "would block", "would block", id="shadow-exit-2"),
+        pytest.param(
+            says(decision="deny"), "BeforeTool", {"mode": "shadow"}, "would block", "would block", id="shadow-json"
+        ),
+        pytest.param("exit 2", "AfterTool", {}, "blocked", "allowed", id="too-late"),
+    ],
+)
+def test_one_vocabulary(
+    workbench: "Workbench", command: str, event: str, more: dict[str, Any], result: str, outcome: str
+) -> None:
+    """The log, the page and `fire` use the same words for what a hook answered and what came of it."""
+    workbench.write(workbench.user_file, guards(command, event=event, **more))
+    fields = json.dumps({"tool_name": "t", "tool_input": {"command": "make it"}, "tool_response": {}})
+    word = outcome.partition(",")[0]
+    code = 2 if word in ("blocked", "stopped") else 0
+    fired = workbench.run("fire", event, "--input", fields, code=code)
+    assert re.search(rf"^  guard0 .*  {result}  ", fired, re.MULTILINE)
+    assert re.search(rf"^{outcome.capitalize()}\b", fired, re.MULTILINE)
+    run, end = (record for record in log_records(workbench) if record["kind"] in ("hook", "event"))
+    assert (run["result"], end["outcome"]) == (result, word)
+    first, *_, last = workbench.run("log").splitlines()
+    assert f"{event} t: guard0: {result}" in first
+    assert f"{event} t: {outcome}" in last
+    assert [row["outcome"] for row in rows(show="runs")] == [result]
+    (row,) = rows()
+    assert (row["outcome"], row["isRewritten"]) == (word, "rewritten" in outcome)
+    assert "make it" in first
+    assert "make it" in last or "rewritten" in outcome
+    assert {result, word} <= {*HookResult, *Outcome}
+
+
+@pytest.mark.req("CLAIM-001")
+def test_words_for_records_of_older_versions(workbench: "Workbench") -> None:
+    """What has no word in the log is judged by the same rules."""
+    base = {"time": "2026-01-01T00:00:00.000Z", "fire": "f1", "event": "BeforeTool", "session": "s"}
+    run = {**base, "kind": "hook", "level": "info", "hook": "g", "success": False, "exitCode": 2, "decision": "deny"}
+    written: list[tuple[dict[str, Any], str]] = [
+        ({**run}, "blocked"),
+        ({**run, "mode": "shadow"}, "would block"),
+        ({**run, "decision": "ask"}, "asked"),
+        ({**run, "decision": None}, "no opinion"),
+        ({**run, "level": "warn"}, "failed"),
+        ({**base, "kind": "event", "blocked": True}, "blocked"),
+        ({**base, "kind": "event", "ask": True}, "asked"),
+        ({**base, "kind": "event", "stop": True, "blocked": True}, "stopped"),
+        ({**base, "kind": "event", "goOn": True}, "blocked"),
+        ({**base, "kind": "event"}, "allowed"),
+    ]
+    path = log_path(None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(record)}\n" for record, _ in written))
+    assert [row["outcome"] for row in reversed(rows(show="all"))] == [word for _, word in written]
+    del workbench
+
+
+@pytest.mark.req("CLAIM-002")
+def test_fire_is_no_evidence(workbench: "Workbench") -> None:
+    """A guard that denied an event of `hookline fire` has protected nobody, and nothing says so."""
+    workbench.write(workbench.user_file, guards("exit 2"))
+    workbench.fire("t", command="rm -rf /")
+    signs = [sign for sign in workbench.json("doctor")["signs"] if sign["about"] == "evidence"]
+    assert [(sign["words"]["observed"], sign["words"]["enforced"]) for sign in signs] == [(None, None)] * 2
+    (hook,) = workbench.json("list")["hooks"]
+    assert (hook["runs"], hook["words"]["observed"], hook["words"]["enforced"]) == (1, None, None)
+    (own,) = workbench.json("prove", "--no-canary", code=2)["words"]
+    assert (own["observed"], own["enforced"]) == (None, None)
+
+
+@pytest.mark.req("CLAIM-002")
+@pytest.mark.parametrize(
+    ("facts", "asker"),
+    [
+        *(pytest.param({"firedBy": each.value}, None, id=each.value) for each in FiredBy if each not in REAL_SOURCES),
+        pytest.param({"firedBy": "agent"}, "hookline", id="agent"),
+        pytest.param({"firedBy": "bridge", "agent": "claude"}, "claude", id="bridge"),
+        pytest.param({"firedBy": "program"}, "program", id="program"),
+        pytest.param({"firedBy": "fire", "agent": "claude"}, None, id="fire-as-an-agent"),
+        pytest.param({"firedBy": "of a later version"}, None, id="unknown"),
+        pytest.param({}, None, id="older"),
+        pytest.param({"agent": "claude"}, "claude", id="older-bridge"),
+        pytest.param({"agent": "hookline-canary"}, None, id="older-canary"),
+        pytest.param({"agent": "claude", "hook": "hookline-canary"}, None, id="older-canary-of-an-agent"),
+    ],
+)
+def test_evidence_has_a_source(tmp_path: Path, facts: dict[str, str], asker: str | None) -> None:
+    """Only events of a real agent are evidence, with and without the index."""
+    line = {"time": "2026-01-01T00:00:00.000Z", "kind": "hook", "event": "BeforeTool", "decision": "deny", "hook": "g"}
+    log = tmp_path / "hooks.jsonl"
+    log.write_text(f"{json.dumps({**line, **facts})}\n" * 3)
+    for stretch in (10, 10_000_000):
+        with LogReader(log, stretch_bytes=stretch) as reader:
+            statistics = reader.statistics(LogQuery())
+        assert list(statistics.agents) == ([] if asker is None else [asker])
+        for hook in statistics.hooks.values():
+            assert (hook.observed_by, hook.enforced_by) == (asker, asker)
+
+
+@pytest.mark.req("CLAIM-003")
+def test_an_event_whose_guard_is_not_trusted_has_a_row(workbench: "Workbench") -> None:
+    """Every such event, with what went through."""
+    workbench.write(workbench.project_file, guards("exit 2"))
+    for command in ("rm -rf /", "ls"):
+        workbench.fire("t", command=command)
+    found = [(row["outcome"], row["call"], row["untrusted"]) for row in rows()]
+    assert found == [("allowed", "ls", ("guard0",)), ("allowed", "rm -rf /", ("guard0",))]
+    assert "BeforeTool t: allowed: guard0 did not run: untrusted  rm -rf /" in workbench.run("log")
+    assert workbench.json("stats")["events"] == {"allowed": 2}
+
+
+@pytest.mark.req("CLAIM-003")
+def test_a_kill_switch_has_a_row(workbench: "Workbench", tmp_path: Path) -> None:
+    """It is an event that was decided, by the switch."""
+    workbench.write(workbench.user_file, guards("true"))
+    company = Company(tmp_path)
+    company.gives_settings(settings("true"))
+    company.gives(company.switches(agents_off("incident 7")))
+    workbench.fire("t", command="ls")
+    (row,) = rows()
+    assert (row["outcome"], row["decider"], row["by"], row["call"]) == ("blocked", "switch", ("the kill switch",), "ls")
+    assert "incident 7" in row["message"]
+
+
+@pytest.mark.req("CLAIM-003")
+def test_a_fault_has_a_row(workbench: "Workbench", monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hookline could not judge is an event, too."""
+    workbench.write(workbench.user_file, {**guards("true"), "hooksConfig": {"onFault": "block"}})
+    monkeypatch.setattr("hookline.engine.handler.decide", lambda *_, **__: 1 / 0)
+    workbench.fire("t", command="ls")
+    row = next(row for row in rows() if row["kind"] == "event")
+    assert (row["outcome"], row["decider"], row["call"]) == ("blocked", "fault", "ls")
+
+
+@pytest.mark.req("CLAIM-004")
+@pytest.mark.parametrize(
+    ("arguments", "call"),
+    [
+        pytest.param({"command": "ls -la"}, "ls -la", id="command"),
+        pytest.param({"command": ["bash", "-lc", "ls x"]}, "bash -lc 'ls x'", id="words"),
+        pytest.param({"content": "long", "file_path": "a.txt"}, "a.txt", id="file"),
+        pytest.param({"a": 1}, '{"a":1}', id="other"),
+        pytest.param({"command": "a\n\tb"}, "a b", id="lines"),
+        pytest.param({"command": "x" * 500}, "x" * 199 + "…", id="long"),
+        pytest.param({}, None, id="nothing"),
+        pytest.param({"command": "curl -H 'Authorization: Bearer abcdef0123456789'"}, "[redacted]", id="secret"),
+        pytest.param({"command": "y" * 190 + " API_TOKEN=abcdefghijklmnop"}, "y" * 190 + " API_TOKE…", id="cut-secret"),
+        pytest.param({"command": "\x1b[31mred\x07"}, "\x1b[31mred\x07", id="control"),
+    ],
+)
+def test_the_log_says_which_call(workbench: "Workbench", arguments: dict[str, Any], call: str | None) -> None:
+    """Shortened, without secrets, and harmless on a terminal."""
+    workbench.write(workbench.user_file, guards("true"))
+    workbench.fire("t", **arguments)
+    for record in log_records(workbench):
+        shown = record.get("call")
+        assert shown == call or (call is not None and call in str(shown))
+        assert "abcdef" not in str(shown)
+    assert not {"\x1b", "\x07"} & {*workbench.run("log")}
