@@ -25,8 +25,8 @@ OF_EVENTS = {
 }
 LIMITS = {
     "log": (65, SLOW | OF_EVENTS | OF_LARGE_LOGS | {"hookline.engine", "hookline.formats"}),
-    "list": (90, SLOW | (OF_EVENTS - {"hookline.child"}) | OF_LARGE_LOGS | {"hookline.engine.run"}),
-    "fire BeforeTool": (120, SLOW | OF_LARGE_LOGS | {"dataclasses", "hookline.log.reader", "hookline.child.http"}),
+    "list": (95, SLOW | (OF_EVENTS - {"hookline.child"}) | OF_LARGE_LOGS | {"hookline.engine.run"}),
+    "fire BeforeTool": (126, SLOW | OF_LARGE_LOGS | {"dataclasses", "hookline.log.reader", "hookline.child.http"}),
 }
 
 
