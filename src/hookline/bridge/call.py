@@ -89,6 +89,9 @@ class Bridge:
             if heard.event is None:
                 return Said(lost=(f"{heard.theirs} of {host.agent} has no counterpart here, so no hook was asked",))
             _stop_endless_calls(call.environ)
+            if words.deadline <= 0:
+                # Before any file is read: that may be what took all the time.
+                return refusal(host, heard, "there is no time left")
             with self.systems.lease(_caller(call, words, heard)) as lease:
                 if heard.fault:
                     return deny_unreadable(host, heard, lease)
@@ -97,6 +100,12 @@ class Bridge:
             raise
         except HooklineError as error:
             return refusal(host, heard or _asked(call.words)[1], str(error))
+
+
+def overdue(words: tuple[str, ...], seconds: float) -> Reply:
+    """The refusal of a call that was not answered in time, whatever holds up the bridge; it reads no file."""
+    said = refusal(*_asked(words), f"the bridge did not answer within {seconds:g} s")
+    return _reply(said, [], fail_open=fails_open(words))
 
 
 def _asked(words: tuple[str, ...]) -> tuple[Host | None, Heard | None]:

@@ -15,6 +15,7 @@ from hookline.bridge.words import DEADLINE_S
 from hookline.errors import HooklineError
 from hookline.settings import jsonc
 from hookline.settings.edit import NEW_FILE, add_to_list, edit_file, remove_from_list, remove_member, set_value
+from hookline.settings.read import read_file
 from hookline.shell.bridge import BridgeUse, bridge_use
 
 _CLOSING = ("onFailure", "failClosed")
@@ -114,13 +115,7 @@ def uninstall(file: Path) -> list[str]:
 
 def installed(file: Path) -> Mapping[str, Sequence[Any]]:
     """Our entries in an agent's file, by event; HooklineError when the file can't be read."""
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-        return installed_in(jsonc.parse(text))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise HooklineError(f"{file} can't be read ({error}); fix it first") from error
+    return installed_in(read_file(file) or {})
 
 
 def installed_in(document: Any) -> dict[str, list[Any]]:

@@ -76,7 +76,11 @@ def problem_of(agent: str, file: Path, entries: Mapping[str, Sequence[Any]]) -> 
     for event, own in entries.items():
         if change := next((change for entry in own if (change := changed(agent, event, entry))), None):
             return f"{event}: {change}; {again} writes it anew"
-    if agent == "codex" and (untrusted := untrusted_by_codex(file)):
+    try:
+        untrusted = untrusted_by_codex(file) if agent == "codex" else ()
+    except HooklineError as error:
+        return f"it is not known whether Codex trusts these hooks: {error}"
+    if untrusted:
         return f"Codex does not run what you have not trusted there: {', '.join(untrusted)}; start codex, /hooks"
     return None
 

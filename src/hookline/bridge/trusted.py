@@ -1,13 +1,12 @@
 """Whether an agent has been told to trust the hooks that we installed in it; without that some never run them."""
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from hookline.bridge.entries import settings_file
 from hookline.bridge.install import is_ours
-from hookline.settings import jsonc
+from hookline.settings.read import read_file
 
 
 def untrusted_by_codex(file: Path) -> list[str]:
@@ -17,7 +16,7 @@ def untrusted_by_codex(file: Path) -> list[str]:
     known here, so an entry that was changed after it was trusted is not noticed.
     """
     states = _states(settings_file("codex", None).with_name("config.toml"))
-    events: dict[str, Any] = jsonc.parse(file.read_bytes().decode("utf-8-sig")).get("hooks") or {}
+    events: dict[str, Any] = (read_file(file) or {}).get("hooks") or {}
     return [
         event
         for event, entries in events.items()
@@ -36,9 +35,6 @@ def _is_trusted(state: Any) -> bool:
 
 
 def _states(config: Path) -> dict[str, Any]:
-    try:
-        hooks = tomllib.loads(config.read_text(encoding="utf-8")).get("hooks")
-    except (OSError, ValueError):
-        return {}
+    hooks = (read_file(config) or {}).get("hooks")
     states = hooks.get("state") if isinstance(hooks, dict) else None
     return states if isinstance(states, dict) else {}

@@ -83,3 +83,11 @@ def _the_parser() -> argparse.ArgumentParser:
 def fails_open(words: Sequence[str]) -> bool:
     """Whether words that can't be understood ask at least for this."""
     return "--fail-open" in words
+
+
+def deadline_of(words: tuple[str, ...]) -> float:
+    """The deadline that the words give, in seconds; the usual one if they can't be understood."""
+    try:
+        return read_words(words).deadline
+    except UsageError:
+        return DEADLINE_S

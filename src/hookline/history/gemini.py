@@ -1,12 +1,13 @@
 """Transcripts of Gemini CLI: ~/.gemini/tmp/PROJECT/chats/session-*.jsonl, checked with 0.61.0."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hookline.errors import HooklineError
 from hookline.history.lines import json_lines, mapping, text
 from hookline.history.made import Fate, MadeCall, Transcript
+from hookline.settings.read import read_file
 
 _REFUSALS = ("Tool execution blocked", "Agent execution stopped by hook", 'Tool "')
 
@@ -55,8 +56,8 @@ def _directory(path: Path) -> str:
     """The project of a transcript: its folder's name stands for it in projects.json."""
     folder = path.parent.parent
     try:
-        known = json.loads((folder.parent.parent / "projects.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
+        known = read_file(folder.parent.parent / "projects.json")
+    except HooklineError:
         return ""
     names = mapping(mapping(known).get("projects"))
     return next((str(directory) for directory, name in names.items() if name == folder.name), "")

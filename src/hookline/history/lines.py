@@ -1,18 +1,19 @@
 """Reads a file of JSON lines that somebody else writes: while it grows, and whatever is in it."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.settings.read import open_without_waiting
+from hookline.files import open_regular
 
 _LONGEST_LINE = 64 << 20
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | None]]:
     """Each line with its number, as an object; None for one that can't be read. A last line without an end is left."""
-    with open_without_waiting(path) as file:
+    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
         number = 0
         while line := file.readline(_LONGEST_LINE):
             number += 1

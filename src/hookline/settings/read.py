@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
+from hookline.errors import HooklineError
 from hookline.settings import jsonc
 from hookline.settings.access import access_fault
 from hookline.settings.jsonc import PathStep
@@ -21,6 +22,8 @@ NOTHING_RUNS = "so none of its hooks run"
 MOST_PROBLEMS = 20
 
 _LARGEST_BYTES = 4 << 20
+# Python parses TOML some hundred times slower than JSON, and each command would wait for it.
+_LARGEST_TOML_BYTES = 256 << 10
 
 
 # Neither msgspec nor dataclasses: this is loaded while hooks are disabled, and at the start of every command.
@@ -149,6 +152,18 @@ def open_without_waiting(path: str | Path, *, buffering: int = -1) -> BinaryIO:
     return open(path, "rb", buffering, opener=lambda name, usual: os.open(name, usual | flags))
 
 
+def read_file(path: Path) -> Mapping[str, Any] | None:
+    """Return the values of another agent's JSON or TOML file, or None if there is no file.
+
+    Raises HooklineError with the file's name for a file that is too large, not regular, or not readable.
+    """
+    try:
+        text = _read(path, is_believed=False)
+        return None if text is None else _parse_toml(text) if _is_toml(str(path)) else _parse(text)
+    except _UnusableError as error:
+        raise HooklineError(f"{path} can't be read: it {error.what}; {error.advice}") from error
+
+
 class _UnusableError(Exception):
     """Why a settings file can't be used, and what to do about it."""
 
@@ -168,11 +183,13 @@ def _read(path: Path, *, is_believed: bool) -> str | None:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise _UnusableError("is not a regular file", "put a settings file there")
-            if status.st_size > _LARGEST_BYTES:
-                raise _UnusableError(f"is larger than {_LARGEST_BYTES >> 20} MiB", "keep only settings in it")
             if is_believed and (fault := access_fault(path, status)):
                 raise _UnusableError(*fault)
-            return file.read(_LARGEST_BYTES).decode("utf-8-sig")
+            most = _LARGEST_TOML_BYTES if _is_toml(str(path)) else _LARGEST_BYTES
+            # Not by its status alone: it may grow, or be a file of /proc, whose size is 0.
+            if len(data := file.read(most + 1)) > most:
+                raise _UnusableError(f"is larger than {most >> 10:,} KiB", "keep only settings in it")
+            return data.decode("utf-8-sig")
     except FileNotFoundError:
         if path.is_symlink():
             raise _UnusableError("is a link to a file that does not exist", "fix the link or remove it") from None
@@ -192,12 +209,12 @@ def _is_toml(origin: str) -> bool:
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only Codex has such files
+    from hookline.settings import toml  # noqa: PLC0415 - only Codex has such files
 
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise _UnusableError(f"is not TOML ({error})", "fix it") from error
+        return toml.parse(text)
+    except ValueError as error:
+        raise _UnusableError(f"is not TOML that can be read ({error})", "fix it") from error
 
 
 def _parse(text: str) -> dict[str, Any]:

@@ -21,11 +21,13 @@ import argparse
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import Any, Self
 
-from hookline.bridge.call import Bridge, Call, Reply
+from hookline.bridge.call import Bridge, Call, Reply, overdue
 from hookline.bridge.judge import EXIT_BLOCK, hosts
+from hookline.bridge.words import deadline_of
 from hookline.bridge.words import parser as agents_parser
 from hookline.cli.commands._bridge import FORMS
 from hookline.cli.commands._forms import Forms
@@ -79,7 +81,9 @@ def _answer(words: tuple[str, ...]) -> int:
         return _print(reply)
     bridge = Bridge()
     call = Call(words=words, stdin=reply, cwd=_cwd(), environ=dict(os.environ))
-    answer = asyncio.run(_while_wanted(bridge.answer(call), os.getppid()))
+    with _Watchdog(words) as watchdog:
+        answer = asyncio.run(_while_wanted(bridge.answer(call), os.getppid()))
+        watchdog.stop()
     code = _print(answer)
     may_serve = bridge.systems.may_serve and not answer.is_pong
     bridge.systems.close()
@@ -88,6 +92,35 @@ def _answer(words: tuple[str, ...]) -> int:
 
         start_server()
     return code
+
+
+class _Watchdog:
+    """Refuses the call in a thread of its own, and ends the process, if the work is not done soon after its deadline.
+
+    The deadline itself is the event loop's, which something can hold up before any hook runs.
+    """
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        deadline_s = deadline_of(words)
+        # Hooks that do not end at once are given five seconds. The agent's own timeout is a sixth above the deadline.
+        self._timer = threading.Timer(deadline_s * 1.12 + 0.3, self._refuse, (words, deadline_s))
+        self._timer.daemon = True
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def stop(self) -> None:
+        """The answer is there. Does not return if the refusal was written already."""
+        self._lock.acquire()
+
+    def _refuse(self, words: tuple[str, ...], deadline_s: float) -> None:
+        if self._lock.acquire(blocking=False):
+            os._exit(_print(overdue(words, deadline_s)))
 
 
 async def _while_wanted(answer: Coroutine[Any, Any, Reply], parent: int) -> Reply:
@@ -120,7 +153,7 @@ def _ask_server(words: tuple[str, ...]) -> tuple[Reply | bytes, bool]:
     except client.NoServerError:
         return _stdin(), True
     except client.LostServerError as lost:
-        return lost.stdin, False
+        return overdue(words, deadline_of(words)) if lost.is_late else lost.stdin, False
     return Reply(exit_code=code, stdout=stdout, stderr=stderr), False
 
 

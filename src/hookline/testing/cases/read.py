@@ -4,9 +4,9 @@ import difflib
 import math
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ import msgspec
 from hookline.contract.events import HookEventName
 from hookline.errors import HooklineError
 from hookline.files import open_regular
+from hookline.settings import toml
+from hookline.settings.read import MOST_PROBLEMS
 from hookline.testing.cases.case import Case, Expectation, Outcome, Place
 from hookline.testing.cases.inputs import MOST_INPUTS, CaseError, inputs_of
 from hookline.testing.cases.patterns import why_unusable
@@ -22,7 +24,7 @@ from hookline.testing.cases.places import case_lines, line_of
 from hookline.testing.cases.schema import CaseFile, CaseTable, ExpectTable, InputTable
 
 SUFFIX = ".hooks.toml"
-LARGEST_FILE = 4 << 20
+LARGEST_FILE = 1 << 20
 MOST_FILES = 1_000
 _DEEPEST = 50
 _DEEPEST_FOLDER = 4
@@ -94,24 +96,28 @@ def read_text(text: str, file: str) -> list[Case]:
     raw = _parse(reading)
     lines = case_lines(text)
     tables = raw.get("case", [])
-    problems = [*_unknown(raw, CaseFile, reading, 1)]
+    problems = [*islice(_unknown(raw, CaseFile, reading, 1), MOST_PROBLEMS)]
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise CaseFileError([*problems, f"{reading.place(1, 'case')}: case is not a list of tables; write [[case]]"])
     defaults = raw.get("defaults", {})
     if not isinstance(defaults, dict):
         raise CaseFileError([*problems, f"{reading.place(1, 'defaults')}: defaults is not a table; write [defaults]"])
-    problems += (of_defaults := list(_unknown(defaults, CaseTable, reading, 1)))
+    problems += (of_defaults := list(islice(_unknown(defaults, CaseTable, reading, 1), MOST_PROBLEMS)))
     if not tables:
         problems.append(f"{file}: there is no case in it; write [[case]]")
     cases: list[Case] = []
     for index, table in enumerate(tables):
         start = lines[index] if len(lines) == len(tables) else None
         try:
-            problems += (unknown := list(_unknown(table, CaseTable, reading, start)))
+            problems += (unknown := list(islice(_unknown(table, CaseTable, reading, start), MOST_PROBLEMS)))
             if not unknown and not of_defaults:
                 cases += _cases(reading, start, index, _merged(defaults, table))
         except CaseError as fault:
             problems.append(f"{reading.place(start, *fault.path)}: {fault}")
+        if len(problems) > MOST_PROBLEMS:
+            # To find the place of each takes a search through the file.
+            problems[MOST_PROBLEMS:] = [f"{file}: there are more problems; fix these first"]
+            break
         if len(cases) > MOST_INPUTS:
             problems.append(f"{reading.place(start)}: there are more than {MOST_INPUTS} inputs in this file")
             break
@@ -136,13 +142,11 @@ def _load(file: Path) -> str:
 
 def _parse(reading: _Reading) -> dict[str, Any]:
     try:
-        raw = tomllib.loads(reading.text)
-    except tomllib.TOMLDecodeError as error:
+        raw = toml.parse(reading.text)
+    except ValueError as error:
         found = _TOML_PLACE.search(str(error))
         place = Place(reading.file, int(found[1]) if found else None)
         raise CaseFileError([f"{place}: not TOML: {_TOML_PLACE.sub('', str(error))}"]) from error
-    except (RecursionError, ValueError) as error:
-        raise CaseFileError([f"{reading.file}: not TOML that can be read ({type(error).__name__})"]) from error
     try:
         _check_json(raw, _DEEPEST)
     except CaseError as fault:
