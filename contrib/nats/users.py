@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Make an nkey for each user of the fleet's NATS server, and write users.conf with what each role may do.
+"""Make an nkey for each user of the fleet's NATS server, and write users.conf with an account for each of them.
 
     users.py DIR machine   TEAM MACHINE            a developer's machine
     users.py DIR worker    TEAM MACHINE SUBJECT    a machine that runs `hookline worker --subject SUBJECT`
     users.py DIR publisher NAME                    who publishes policies
     users.py DIR auditor   NAME [TEAM ...]         who reads the record of all teams, or of these, if each has a stream
     users.py DIR admin     NAME                    who makes the streams and buckets
+
+The streams are in the account HOOKLINE, where administrators alone are. Every machine, publisher and auditor has an
+account of its own, which imports the subjects that its role needs and no others. A permission to publish covers the
+subject of a message, and not where its answer goes: the server would write its answers for a machine to any subject of
+that machine's account. So that account has nothing in it but the machine's own imports.
 
 Each call adds one user, or writes an existing one anew with the same key. DIR/keys/NAME.nk is the seed: move it to that
 machine, readable for its user only, and name it in "hooksConfig": {"fleet": {"nkey": "…", "machine": "MACHINE"}}. The
@@ -17,94 +22,99 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nkeys
 
 from hookline.contract.fleet import AUDIT_STREAM, MACHINES_BUCKET, POLICY_BUCKET, inbox_of, token_of
 
-Permissions = dict[str, Any]
+Words = dict[str, Any]
+"""A part of the server's configuration."""
+
+STREAMS, WORKERS = "HOOKLINE", "WORKERS"
+"""The accounts that several users are in: of the streams, and of workers."""
 
 _POLICY, _MACHINES = f"KV_{POLICY_BUCKET}", f"KV_{MACHINES_BUCKET}"
 # How long after a message its receiver may still answer, and end what it asked for: longer than any hook takes.
 _ANSWERS = "1h"
 
 
-def machine(team: str, name: str) -> Permissions:
+class Role(NamedTuple):
+    """What a user may do, and what its account imports for that."""
+
+    publish: Sequence[str] = ()
+    subscribe: Sequence[str] = ()
+    answers: int | None = None
+    """How many answers it may give to each message that it got."""
+    account: str | None = None
+    """The account that it shares with others; None for one of its own."""
+    asks_workers: Sequence[str] = ()
+    """What it publishes for workers."""
+    hears: Sequence[str] = ()
+    """What it is told of the streams."""
+
+
+def machine(team: str, name: str) -> Role:
     """Asks workers of its team, sends its own records and signs of life, reads the policy of its team and of all."""
     own = f"{token_of(team)}.{token_of(name)}"
-    teams = {token_of(team), "all"}
-    return {
-        "publish": [
-            f"hookline.ask.{token_of(team)}.*.{token_of(name)}.one.>",
+    keys = [f"{kind}.{one}" for kind in ("bundle", "switches") for one in sorted({token_of(team), "all"})]
+    return Role(
+        publish=[
             f"hookline.audit.{own}",
             f"hookline.anchor.{own}",
-            f"$KV.{MACHINES_BUCKET}.{own}",
-            f"$KV.{MACHINES_BUCKET}.{own}.>",
-            f"$JS.API.STREAM.INFO.{_POLICY}",
-            f"$JS.API.STREAM.INFO.{_MACHINES}",
-            *(f"$JS.API.DIRECT.GET.{_POLICY}.$KV.{POLICY_BUCKET}.*.{one}" for one in sorted(teams)),
+            f"$KV.{MACHINES_BUCKET}.{own}.*",
+            *(f"$JS.API.DIRECT.GET.{_POLICY}.$KV.{POLICY_BUCKET}.{key}" for key in keys),
         ],
-        "subscribe": [f"{inbox_of(name)}.>", *(f"$KV.{POLICY_BUCKET}.*.{one}" for one in sorted(teams))],
+        subscribe=[f"{inbox_of(name)}.>"],
         # It says go and cancel to the worker that claimed its request.
-        "allow_responses": {"max": 4, "expires": _ANSWERS},
-    }
+        answers=4,
+        asks_workers=[f"hookline.ask.{token_of(team)}.*.{token_of(name)}.one.>"],
+        hears=[f"$KV.{POLICY_BUCKET}.{key}" for key in keys],
+    )
 
 
-def worker(team: str, name: str, subject: str) -> Permissions:
+def worker(team: str, name: str, subject: str) -> Role:
     """Hears requests of one subject, and answers them; publishes nothing of its own."""
-    return {
-        "subscribe": [
-            f"hookline.ask.{token_of(team)}.{token_of(subject)}.*.one.> workers",
-            f"{inbox_of(name)}.>",
-        ],
-        "publish": {"deny": ">"},
+    return Role(
+        subscribe=[f"hookline.ask.{token_of(team)}.{token_of(subject)}.*.one.> workers", f"{inbox_of(name)}.>"],
         # Signs of life while a hook works, and the answer.
-        "allow_responses": {"max": -1, "expires": _ANSWERS},
-    }
+        answers=-1,
+        account=WORKERS,
+    )
 
 
-def publisher(name: str) -> Permissions:
+def publisher(name: str) -> Role:
     """Publishes policies and switches; the machines check their signature all the same."""
-    return {
-        "publish": [
+    return Role(
+        publish=[
             f"$KV.{POLICY_BUCKET}.>",
-            *(f"$JS.API.STREAM.{verb}.{_POLICY}" for verb in ("INFO", "CREATE")),
-            *_reading(_POLICY),
             f"$JS.API.DIRECT.GET.{_POLICY}",
             f"$JS.API.DIRECT.GET.{_POLICY}.>",
         ],
-        "subscribe": [f"{inbox_of(name)}.>"],
-    }
+        subscribe=[f"{inbox_of(name)}.>"],
+    )
 
 
-def auditor(name: str, *teams: str) -> Permissions:
+def auditor(name: str, *teams: str) -> Role:
     """Reads records and signed heads, and signs of life and policies of all machines; changes and removes nothing."""
     streams = [f"{AUDIT_STREAM}_{token_of(team)}" for team in teams] or [AUDIT_STREAM]
-    return {
-        "publish": [
-            *(call for stream in (*streams, _MACHINES) for call in _reading(stream)),
-            *(f"$JS.API.STREAM.INFO.{stream}" for stream in (*streams, _MACHINES)),
-            f"$JS.API.DIRECT.GET.{_MACHINES}.>",
+    return Role(
+        publish=[
+            *(f"$JS.API.DIRECT.GET.{stream}" for stream in (*streams, _MACHINES)),
             # Which version of the policy machines should have.
-            f"$JS.API.STREAM.INFO.{_POLICY}",
+            f"$JS.API.DIRECT.GET.{_POLICY}",
             f"$JS.API.DIRECT.GET.{_POLICY}.$KV.{POLICY_BUCKET}.bundle.*",
         ],
-        "subscribe": [f"{inbox_of(name)}.>"],
-    }
+        subscribe=[f"{inbox_of(name)}.>"],
+    )
 
 
-def admin(name: str) -> Permissions:
+def admin(name: str) -> Role:
     """Makes and removes streams and buckets."""
-    return {"publish": ["$JS.API.>", "$KV.>"], "subscribe": [f"{inbox_of(name)}.>"]}
+    return Role(publish=["$JS.API.>", "$KV.>"], subscribe=[f"{inbox_of(name)}.>"], account=STREAMS)
 
 
-def _reading(stream: str) -> list[str]:
-    calls = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT")
-    return [f"$JS.API.{call}.{stream}.>" for call in calls] + [f"$JS.API.CONSUMER.CREATE.{stream}"]
-
-
-ROLES: Mapping[str, Callable[..., Permissions]] = {
+ROLES: Mapping[str, Callable[..., Role]] = {
     "machine": machine,
     "worker": worker,
     "publisher": publisher,
@@ -119,19 +129,63 @@ def main(words: Sequence[str]) -> int:
     """Adds a user, and writes users.conf."""
     try:
         folder, role, *arguments = words
-        permissions = ROLES[role](*arguments)
+        granted = ROLES[role](*arguments)
     except (ValueError, KeyError, TypeError):
         sys.stderr.write(__doc__ or "")
         return 1
     name = f"{role}-{token_of(arguments[_NAME.get(role, 0)])}"
     users = Path(folder, "users")
     users.mkdir(parents=True, exist_ok=True)
-    user = {"nkey": public_key(Path(folder, "keys", f"{name}.nk")), "permissions": permissions}
-    (users / f"{name}.json").write_text(json.dumps(user, indent=2))
+    user = {"nkey": public_key(Path(folder, "keys", f"{name}.nk")), "permissions": permissions_of(granted)}
+    imports = [] if granted.account else imports_of(granted)
+    entry = {"account": granted.account or name, "user": user, "imports": imports}
+    (users / f"{name}.json").write_text(json.dumps(entry, indent=2))
     everybody = [json.loads(file.read_text()) for file in sorted(users.glob("*.json"))]
     # JSON is a part of the server's own format.
-    Path(folder, "users.conf").write_text(f'"authorization": {json.dumps({"users": everybody}, indent=2)}\n')
+    Path(folder, "users.conf").write_text(f'"accounts": {json.dumps(accounts_of(everybody), indent=2)}\n')
     return 0
+
+
+def permissions_of(role: Role) -> Words:
+    """What the server lets a user do in its account."""
+    found: Words = {
+        "publish": [*role.publish, *role.asks_workers] or {"deny": ">"},
+        "subscribe": [*role.subscribe, *role.hears],
+    }
+    if role.answers is not None:
+        found["allow_responses"] = {"max": role.answers, "expires": _ANSWERS}
+    return found
+
+
+def imports_of(role: Role) -> list[Words]:
+    """What reaches other accounts from an account of a user's own, and the other way round."""
+    return [
+        *({"service": {"account": STREAMS, "subject": subject}} for subject in role.publish),
+        *({"service": {"account": WORKERS, "subject": subject}} for subject in role.asks_workers),
+        *({"stream": {"account": STREAMS, "subject": subject}} for subject in role.hears),
+    ]
+
+
+def accounts_of(entries: Sequence[Words]) -> Words:
+    """All accounts, with the users of each; those that others import from exist in any case."""
+    several = {"response": "stream", "threshold": _ANSWERS}
+    accounts: Words = {
+        STREAMS: {
+            "jetstream": "enabled",
+            "exports": [
+                *({"service": subject} for subject in ("hookline.audit.>", "hookline.anchor.>", "$KV.>")),
+                {"service": "$JS.API.DIRECT.GET.>", **several},
+                {"stream": f"$KV.{POLICY_BUCKET}.>"},
+            ],
+        },
+        WORKERS: {"exports": [{"service": "hookline.ask.>", **several}]},
+    }
+    for entry in entries:
+        account = accounts.setdefault(entry["account"], {})
+        account.setdefault("users", []).append(entry["user"])
+        if entry["imports"]:
+            account["imports"] = entry["imports"]
+    return accounts
 
 
 def public_key(file: Path) -> str:

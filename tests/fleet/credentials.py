@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,19 +47,28 @@ class Keys:
 
 
 class Operator:
-    """Knows one account with JetStream, and the system's."""
+    """Knows one account with JetStream, one of a machine that imports these subjects of it, and the system's."""
 
-    def __init__(self) -> None:
+    def __init__(self, imports: Sequence[str] = ()) -> None:
         self._operator = Keys(nkeys.PREFIX_BYTE_OPERATOR)
         self._account = Keys(nkeys.PREFIX_BYTE_ACCOUNT)
+        self._machine = Keys(nkeys.PREFIX_BYTE_ACCOUNT)
         self._system = Keys(nkeys.PREFIX_BYTE_ACCOUNT)
+        self._imports = imports
 
     def config(self, store: Path) -> str:
         """The server's configuration, with the accounts in it."""
-        accounts = ((self._account, "company", {**_LIMITS, **_STORAGE}), (self._system, "SYS", _LIMITS))
+        service = {"type": "service"}
+        exports = [{**service, "name": subject, "subject": subject} for subject in self._imports]
+        imports = [{**each, "account": self._account.public} for each in exports]
+        accounts: tuple[tuple[Keys, str, dict[str, Any]], ...] = (
+            (self._account, "company", {"limits": {**_LIMITS, **_STORAGE}, "exports": exports}),
+            (self._machine, "machine", {"limits": _LIMITS, "imports": imports}),
+            (self._system, "SYS", {"limits": _LIMITS}),
+        )
         known = {
-            keys.public: self._operator.signs(keys, name, {"type": "account", "limits": limits})
-            for keys, name, limits in accounts
+            keys.public: self._operator.signs(keys, name, {"type": "account", **claims})
+            for keys, name, claims in accounts
         }
         operator = self._operator.signs(self._operator, "company", {"type": "operator"})
         preloaded = "\n".join(f"  {public}: {jwt}" for public, jwt in known.items())
@@ -68,11 +78,12 @@ class Operator:
         )
 
     def user(self, file: Path, permissions: dict[str, Any] | None = None, expires: int | None = None) -> Path:
-        """Writes the credentials of a new user; without permissions it may do everything."""
+        """Writes the credentials of a new user: of the machine, or without permissions of one who may do everything."""
         keys = Keys(nkeys.PREFIX_BYTE_USER)
         limits = dict.fromkeys(("subs", "data", "payload"), _NO_LIMIT)
         claims = {"type": "user", **limits, **(permissions or {})}
-        jwt = self._account.signs(keys, file.stem, claims, expires)
+        account = self._account if permissions is None else self._machine
+        jwt = account.signs(keys, file.stem, claims, expires)
         file.write_text(_CREDS.format(jwt=jwt, seed=keys.seed.decode()))
         file.chmod(0o600)
         return file

@@ -12,7 +12,7 @@ from tests.fleet.server import NatsServer
 
 from hookline.child.jetstream import Stored, make_stream, stored
 from hookline.child.nats import close, connect, connected
-from hookline.child.nats_bucket import make_bucket, open_bucket, set_value
+from hookline.child.nats_bucket import Bucket, make_bucket, set_value
 from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects
 from hookline.contract.records import EventRecord, HookRecord, LogLevel
 from hookline.fleet.record.anchors import Anchors
@@ -111,9 +111,7 @@ def say(nats: NatsServer, key: str, data: bytes) -> None:
     """Puts a heartbeat into the bucket."""
 
     async def go(client: Any) -> None:
-        bucket = await open_bucket(client, MACHINES_BUCKET)
-        assert bucket is not None
-        await set_value(bucket, key, data)
+        await set_value(Bucket(client, MACHINES_BUCKET), key, data)
 
     with_server(nats, go)
 

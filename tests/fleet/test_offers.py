@@ -264,10 +264,10 @@ def test_the_worker_knows_when_a_request_was_sent_at_the_earliest() -> None:
 def test_offers_end_some_time_after_the_last_claim() -> None:
     """However often they are renewed: all workers get their chance again."""
     offers = Offers()
-    offers.add("w", "at", "inbox.1", now_s() - OFFER_S)
+    offers.add("w", "at", "inbox.1", "1", now_s() - OFFER_S)
     assert offers.take() is None
-    offers.add("w", "at", "inbox.1", now_s())
-    offers.add("v", "at", "inbox.2", now_s())
+    offers.add("w", "at", "inbox.1", "1", now_s())
+    offers.add("v", "at", "inbox.2", "2", now_s())
     offers.forget("v")
     offer = offers.take()
     assert offer is not None

@@ -186,6 +186,7 @@ def test_a_follower_ends_although_the_client_forgets_that_it_was_cancelled(
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(3600)
 
+        await put(nats, company, company.bundle())
         monkeypatch.setattr("nats.aio.client.Client.flush", forgets)
         task = asyncio.create_task(Following(company, nats).follower.run())
         await asyncio.wait_for(is_waiting.wait(), WAIT_S)
@@ -219,8 +220,10 @@ def test_what_must_not_be_in_force_is_refused_and_said(company: Company, nats: N
                 await until(partial(following.has_said, words))
             assert version_in(company) == 5
             assert all(news.is_problem for news in following.heard if "refused" in news.message)
-            await put(nats, company, company.bundle(version=6))
-            await until(lambda: version_in(company) == 6)
+            with pytest.raises(UsageError, match="has version 6 already"):
+                await put(nats, company, company.bundle(version=6))
+            await put(nats, company, company.bundle(version=7))
+            await until(lambda: version_in(company) == 7)
 
     run(work)
 

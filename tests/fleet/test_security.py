@@ -17,7 +17,7 @@ from tests.fleet.workers import Machine, WorkerProcess, guard, remote_settings
 
 from hookline.child.jetstream import make_stream, store, stored
 from hookline.child.nats import UnreachableError, close, connect, connected
-from hookline.child.nats_bucket import latest_values, make_bucket, open_bucket, set_value, value_of, values_before
+from hookline.child.nats_bucket import Bucket, latest_values, make_bucket, set_value, value_of, values_before
 from hookline.contract.fleet import (
     AUDIT_STREAM,
     AUDIT_SUBJECTS,
@@ -115,8 +115,9 @@ async def _set_up(place: Place) -> None:
     async with connected(place.server("admin-ops"), "admin") as client:
         assert await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=1, max_age_s=3600, max_bytes=10_000_000)
         await make_bucket(client, MACHINES_BUCKET, history=1)
+        await make_bucket(client, POLICY_BUCKET, history=5)
     async with connected(place.server("publisher-release"), "publisher") as client:
-        bucket = await make_bucket(client, POLICY_BUCKET, history=5)
+        bucket = Bucket(client, POLICY_BUCKET)
         for team in ("payments", "games", "all"):
             await set_value(bucket, f"bundle.{team}", team.encode())
 
@@ -185,8 +186,7 @@ def reads(bucket: str, key: str) -> Act:
 
     async def act(client: Any, _said: list[str]) -> Any:
         async with asyncio.timeout(_within_s.get()):
-            kept = await open_bucket(client, bucket)
-            value = None if kept is None else await value_of(kept, key)
+            value = await value_of(Bucket(client, bucket), key)
         return value and value.data
 
     return act
@@ -197,9 +197,7 @@ def puts(bucket: str, key: str) -> Act:
 
     async def act(client: Any, _said: list[str]) -> Any:
         async with asyncio.timeout(_within_s.get()):
-            kept = await open_bucket(client, bucket)
-            assert kept is not None
-            await set_value(kept, key, b"mine")
+            await set_value(Bucket(client, bucket), key, b"mine")
         return "put"
 
     return act
@@ -214,8 +212,7 @@ async def reads_records(client: Any, _said: list[str]) -> Any:
 async def reads_history(client: Any, _said: list[str]) -> Any:
     """The policies that were there before."""
     async with asyncio.timeout(_within_s.get()):
-        kept = await open_bucket(client, POLICY_BUCKET)
-        return kept is not None and len(await values_before(kept, "bundle.all")) > 0
+        return len(await values_before(Bucket(client, POLICY_BUCKET), "bundle.all")) > 0
 
 
 async def reads_life(client: Any, _said: list[str]) -> Any:

@@ -1,6 +1,7 @@
 """Streams of messages that a NATS server keeps."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -11,12 +12,25 @@ from hookline.child.nats import ANSWER_S, UnreachableError, end_if_cancelled
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
-    from nats.js.api import ConsumerConfig
+    from nats.js.api import StreamConfig
 
-_FETCH = 64
-_FETCH_S = 5.0
+_BATCH = 256
+_BATCH_BYTES = 8 * 1024 * 1024
+_POLL_S = 1.0
+"""How often a reader that follows looks for more."""
 _DUPLICATES_S = 120.0
-_CONSUMER_S = 60.0
+_NAME_IN_USE = 10058
+_NO_RESPONDERS, _NOT_FOUND, _END_OF_BATCH = "503", "404", "204"
+# The server adds these to a message, behind whatever headers its sender gave it, so the last of a name is the server's.
+_SUBJECT, _SEQUENCE, _TIME, _PENDING = "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp", "Nats-Num-Pending"
+_PROTECTIONS: Mapping[str, bool] = {
+    "deny_delete": True,
+    "deny_purge": True,
+    "allow_rollup_hdrs": False,
+    "allow_direct": True,
+}
+"""What every stream has: whoever may write one subject must not be able to remove the messages of another, and reading
+needs no consumer, which could deliver to any subject in the server's name."""
 
 
 class Stored(NamedTuple):
@@ -46,9 +60,7 @@ async def make_stream(
     It is kept by servers that have all of these tags.
     """
     from nats.js.api import Placement, StorageType, StoreCompression, StreamConfig  # noqa: PLC0415 - an extra
-    from nats.js.errors import APIError, NotFoundError  # noqa: PLC0415
 
-    jetstream = client.jetstream(timeout=ANSWER_S)
     config = StreamConfig(
         name=name,
         subjects=list(subjects),
@@ -58,16 +70,26 @@ async def make_stream(
         max_age=max_age_s,
         max_bytes=max_bytes,
         duplicate_window=_DUPLICATES_S,
-        deny_delete=True,
-        deny_purge=True,
         placement=Placement(tags=list(tags)) if tags else None,
     )
+    return await ensure_stream(client, config)
+
+
+async def ensure_stream(client: "Client", config: "StreamConfig") -> bool:
+    """Creates a stream; False if there is one of its name already, which is given the protections that it lacks."""
+    from nats.js.errors import APIError  # noqa: PLC0415 - an extra
+
+    jetstream = client.jetstream(timeout=ANSWER_S)
+    name = str(config.name)
     try:
         try:
-            await jetstream.stream_info(name)
-        except NotFoundError:
-            await jetstream.add_stream(config)
-            return True
+            return bool((await jetstream.add_stream(config.evolve(**_PROTECTIONS))).did_create)
+        except APIError as error:
+            if error.err_code != _NAME_IN_USE:
+                raise
+        there = (await jetstream.stream_info(name)).config
+        if any(bool(getattr(there, option)) is not value for option, value in _PROTECTIONS.items()):
+            await jetstream.update_stream(there.evolve(**_PROTECTIONS))
     except (APIError, OSError, TimeoutError) as error:
         raise _refused(f"the stream {name}", error) from error
     return False
@@ -95,49 +117,72 @@ async def stored(
 ) -> AsyncGenerator[Stored, None]:
     """The messages of a stream about these subjects, oldest first: all of them, or since a time, or after a number.
 
-    It ends with the last one, unless it follows.
+    It ends with the last one, unless it follows. Subjects may differ in one part only, or in their wildcards.
     """
-    jetstream = client.jetstream(timeout=ANSWER_S)
+    about = {"next_by_subj": _covering(subjects), "batch": _BATCH, "max_bytes": _BATCH_BYTES}
+    begin: dict[str, Any] = {"seq": (after or 0) + 1}
+    if after is None and since is not None:
+        begin = {"start_time": datetime.fromtimestamp(since, UTC).isoformat().replace("+00:00", "Z")}
+    while True:
+        end_if_cancelled()
+        found, is_more = await _next_batch(client, stream, {**begin, **about})
+        for message in found:
+            begin = {"seq": message.seq + 1}
+            yield message
+        if not is_more:
+            if not follow:
+                return
+            await asyncio.sleep(_POLL_S)
+
+
+async def _next_batch(client: "Client", stream: str, request: Mapping[str, Any]) -> tuple[list[Stored], bool]:
+    """Some messages of a stream, and whether there are more."""
+    from nats.js.errors import NoStreamResponseError  # noqa: PLC0415 - an extra
+
+    found: list[Stored] = []
+    is_more = False
     try:
-        reading = await jetstream.pull_subscribe("", stream=stream, config=_consumer(subjects, since, after))
-        left = (await reading.consumer_info()).num_pending or 0
+        inbox = client.new_inbox()
+        reading = await client.subscribe(inbox)
+        try:
+            await client.publish(f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=inbox)
+            while True:
+                message = await reading.next_msg(timeout=ANSWER_S)
+                headers = message.headers or {}
+                if _SEQUENCE in headers:  # whatever status its sender wrote into it
+                    found.append(_stored(message))
+                    is_more = headers.get(_PENDING, "0") != "0"
+                    continue
+                status = headers.get("Status")
+                if status == _NO_RESPONDERS:
+                    raise NoStreamResponseError
+                if status not in (_NOT_FOUND, _END_OF_BATCH):
+                    raise UnreachableError(f"the stream {stream}: {status or 'an answer that is none'}")
+                return found, is_more
+        finally:
+            with suppress(Exception):
+                await reading.unsubscribe()
+    except UnreachableError:
+        raise
+    except TimeoutError as error:
+        if found:
+            raise UnreachableError(f"the stream {stream} stopped in the middle: no answer; try again") from error
+        raise _refused(f"the stream {stream}", error) from error
     except Exception as error:
         raise _refused(f"the stream {stream}", error) from error
-    try:
-        while left > 0 or follow:
-            end_if_cancelled()
-            try:
-                messages = await reading.fetch(_FETCH, timeout=_FETCH_S)
-            except TimeoutError as error:
-                if follow:
-                    continue
-                raise UnreachableError(f"the stream {stream} stopped in the middle: no answer; try again") from error
-            for message in messages:
-                left = message.metadata.num_pending
-                yield _stored(message)
-    finally:
-        with suppress(Exception):
-            await reading.unsubscribe()
 
 
-def _consumer(subjects: Sequence[str], since: float | None, after: int | None) -> "ConsumerConfig":
-    from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy  # noqa: PLC0415 - an extra
-
-    config = ConsumerConfig(
-        ack_policy=AckPolicy.NONE, inactive_threshold=_CONSUMER_S, filter_subjects=list(subjects), mem_storage=True
+def _covering(subjects: Sequence[str]) -> str:
+    """One subject with wildcards for several that have as many parts."""
+    return ".".join(
+        parts[0] if len(set(parts)) == 1 else "*" for parts in zip(*(one.split(".") for one in subjects), strict=True)
     )
-    if after is not None:
-        config.deliver_policy, config.opt_start_seq = DeliverPolicy.BY_START_SEQUENCE, after + 1
-    elif since is not None:
-        config.deliver_policy = DeliverPolicy.BY_START_TIME
-        config.opt_start_time = datetime.fromtimestamp(since, UTC).isoformat()  # type: ignore[assignment]
-    return config
 
 
 def _stored(message: "Msg") -> Stored:
-    facts = message.metadata
     headers = {str(name): str(value) for name, value in (message.headers or {}).items()}
-    return Stored(message.subject, message.data, headers, facts.sequence.stream, facts.timestamp.timestamp())
+    seconds = datetime.fromisoformat(headers[_TIME]).timestamp()
+    return Stored(headers[_SUBJECT], message.data, headers, int(headers[_SEQUENCE]), seconds)
 
 
 def _refused(what: str, error: BaseException) -> UnreachableError:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from hookline.child.nats_identity import UnreachableError, identity, why_refused
+from hookline.child.nats_identity import NoClientError, UnreachableError, identity, why_refused
 from hookline.contract.fleet import Server
 from hookline.extras import install_command
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWER_S",
     "CONNECT_S",
+    "NoClientError",
     "UnreachableError",
     "asks_who_connects",
     "close",
@@ -130,7 +131,7 @@ def _client() -> "Client":
     try:
         return _client_type()()
     except ModuleNotFoundError as error:
-        raise UnreachableError(f"the client of NATS is not installed; run: {install_command('fleet')}") from error
+        raise NoClientError(f"the client of NATS is not installed; run: {install_command('fleet')}") from error
 
 
 @cache

@@ -26,6 +26,7 @@ from hookline.child.conversation.steps import (
     CANCEL,
     CLAIM,
     NOBODY,
+    OFFER,
     PATIENCE_S,
     STEP,
     TOO_LATE,
@@ -114,7 +115,9 @@ class NatsBus:
         data = self._fitting(answer)
         if (address := self._service.answer(str(message["to"]))) is not None:
             inbox, next_inbox = address
-            await self._client.publish(inbox, data, reply=next_inbox)
+            # In a header as well: a server with accounts writes a name of its own in place of the inbox.
+            headers = {OFFER: next_inbox.rpartition(".")[2]} if next_inbox else None
+            await self._client.publish(inbox, data, reply=next_inbox, headers=headers)
 
     def subscribe(self, message_type: str, subscriber: Subscriber) -> "NatsBusSubscription":
         """Delivers messages of this type to the subscriber until the returned subscription is called."""
@@ -198,7 +201,7 @@ class NatsBus:
             step = read_message(msg.data) or {}
             if step.get("type") is not None:
                 step = {STEP: ANSWER, "message": step}
-        step["reply"] = msg.reply
+        step["reply"], step[OFFER] = msg.reply, (msg.headers or {}).get(OFFER)
         talk = self._talks.get(msg.subject.rpartition(".")[2])
         if talk is not None:
             talk(step)

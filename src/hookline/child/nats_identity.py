@@ -20,6 +20,10 @@ class UnreachableError(HooklineError):
     """The server can't be reached, or refuses this machine."""
 
 
+class NoClientError(UnreachableError):
+    """The client of NATS is not installed: another attempt would end in the same way."""
+
+
 class _Credentials(NamedTuple):
     jwt: bytes
     seed: bytes

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hookline.child.nats import UnreachableError, close, connect
-from hookline.child.nats_bucket import open_bucket, set_value
+from hookline.child.nats import NoClientError, UnreachableError, close, connect
+from hookline.child.nats_bucket import Bucket, set_value
 from hookline.contract.fleet import MACHINES_BUCKET
 from hookline.errors import HooklineError
 from hookline.fleet.life.canary import CanaryWord, read_canary, write_canary
@@ -68,11 +68,13 @@ class Service:
         return self._shipper.progress.cursor.seq
 
     async def run(self, ending: asyncio.Event) -> None:
-        """Serves; only one service of a log does, and others wait until it ends."""
+        """Serves; only one service of a log does, and others wait until it ends. NoClientError without the client."""
         while not ending.is_set():
             try:
                 with only_shipper(self._log):
                     await self._serve(ending)
+            except NoClientError:
+                raise
             except (HooklineError, OSError) as error:
                 self._tell(f"{error}; trying again")
                 await _wait(ending, _LOCKED_S)
@@ -96,6 +98,8 @@ class Service:
                 try:
                     client = client or await connect(self._fleet.server, f"machine {self._place.source.machine}")
                     await self._work(client, ending)
+                except NoClientError:
+                    raise
                 except UnreachableError as error:
                     self._tell(f"{error}; the log keeps what has to wait")
                     await _wait(ending, wait_s)
@@ -191,12 +195,7 @@ class Service:
             dropped=progress.dropped,
             is_leaving=is_leaving,
         )
-        bucket = await open_bucket(client, MACHINES_BUCKET)
-        if bucket is None:
-            raise UnreachableError(
-                f"the server has no bucket {MACHINES_BUCKET}; an administrator runs: hookline fleet setup"
-            )
-        await set_value(bucket, beat.key, self._key.sign(beat))
+        await set_value(Bucket(client, MACHINES_BUCKET), beat.key, self._key.sign(beat))
 
 
 class ServiceThread:
@@ -224,7 +223,8 @@ class ServiceThread:
     async def _run(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
         self._started.set()
-        await self._service.run(self._ending)
+        with contextlib.suppress(NoClientError):  # `hookline doctor` reports it
+            await self._service.run(self._ending)
 
 
 class Once:

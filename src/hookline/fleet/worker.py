@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hookline.child.nats import UnreachableError, asks_who_connects, close, connect
+from hookline.child.nats import NoClientError, UnreachableError, asks_who_connects, close, connect
 from hookline.child.nats_bus import NatsBus
 from hookline.config import Config
 from hookline.contract.events import HookEventName
@@ -67,6 +67,8 @@ class Worker:
         while not self._ending.is_set():
             try:
                 return await connect(self._fleet.server, f"worker {self._name}", on_change=self._note)
+            except NoClientError:
+                raise
             except UnreachableError as error:
                 if str(error) != last:
                     self._tell(str(error))

@@ -14,6 +14,7 @@ import pytest
 from tests.fleet.company import DENY, Company, Machine, agents_off, hook_off, settings
 
 from hookline import Hooks
+from hookline.cli.main import main
 from hookline.contract.events import HookEventName
 from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.canary import new_canary, write_canary
@@ -227,6 +228,55 @@ def test_when_it_has_expired_the_choice_holds(company: Company, project: Path, o
         else:
             assert _eventually(lambda: machine.fires() is not None and "expired on" in " ".join(_said(machine)))
             assert machine.fires().reason == "guard"
+
+
+@pytest.mark.attack("30.F18", "the clock is set back after the policy has expired")
+@pytest.mark.parametrize(
+    ("place", "seen_by"),
+    [
+        *((place, seen_by) for place in ("directory", "state") for seen_by in ("goes on", "has ended", "status")),
+        ("memory", "goes on"),
+    ],
+)
+def test_a_clock_that_was_set_back_revives_nothing(
+    company: Company, project: Path, monkeypatch: pytest.MonkeyPatch, place: str, seen_by: str
+) -> None:
+    """An expired policy stays expired until a newer bundle is there, whoever has seen it and may write where."""
+    company.write_system(onExpiry="block")
+    document = company.signed(company.bundle(settings(ALLOW), expires=now() + timedelta(hours=1))).to_bytes()
+    company.place().take(document)
+    machine = Machine(project)
+    assert not machine.fires().blocked
+    if place != "directory":
+        (company.directory / "clock.json").mkdir()
+    if place == "memory":
+        monkeypatch.setenv("HOOKLINE_STATE_DIR", "/dev/null/none")
+    with _two_hours_later():
+        if seen_by == "status":
+            assert main(["policy", "status"]) == 1
+        else:
+            assert "expired on" in (machine.fires().reason or "")
+    if seen_by != "goes on":
+        machine = Machine(project)
+    assert "expired on" in (machine.fires().reason or "")
+    assert main(["policy", "status"]) == 1 or place == "memory"
+    company.place().take(document)  # the same one again
+    assert machine.fires().blocked
+    company.gives_settings(settings(ALLOW), version=2, expires=now() + timedelta(hours=1))
+    assert _eventually(lambda: not machine.fires().blocked)
+
+
+@pytest.mark.attack("30.F18", "the clock is set back after a switch that keeps a hook off has expired")
+def test_a_clock_that_was_set_back_switches_no_hook_off_again(company: Company, project: Path) -> None:
+    """The hook runs on; agents that are off by the clock are off."""
+    company.gives_settings(settings())
+    company.gives(company.switches(hook_off("guard", expires=now() + timedelta(hours=1))))
+    machine = Machine(project)
+    assert not machine.fires().blocked
+    with _two_hours_later():
+        assert _eventually(lambda: machine.fires().blocked)
+    assert machine.fires().blocked
+    assert Machine(project).fires().blocked
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hookline.child.conversation.steps import (
     GO,
     NO_ANSWER,
     NOBODY,
+    OFFER,
     SILENCE_S,
     STEP,
     TOO_LATE,
@@ -68,7 +69,7 @@ class Asking:
     async def _use(self, offer: Offer, offers: Offers, alone: str) -> Message | None:
         """The answer of the worker that offered to take the request; None if it has not begun, and will not."""
         self.worker, self._worker_inbox = offer.worker, offer.inbox
-        about = {"offer": offer.key, "waitedS": now_s() - offer.got_s}
+        about = {OFFER: offer.key, "waitedS": now_s() - offer.got_s}
         await self._line.send(f"{alone}.{offer.at}", self._data[:-1] + b"," + stringify_json(about)[1:], self._key)
         step = await self._outcome(ANSWER, NOBODY, NO_ANSWER, DECLINE)
         if step is None:
@@ -109,8 +110,8 @@ class Asking:
         if step[STEP] != ANSWER:
             why = "is gone" if step[STEP] == NOBODY else "did not answer"
             raise NoAnswerError(f"worker {self.worker} {why}", worker=self.worker)
-        if at and step["reply"]:
-            offers.add(str(self.worker), at, step["reply"], claimed_s)
+        if at and step["reply"] and step[OFFER]:
+            offers.add(str(self.worker), at, step["reply"], step[OFFER], claimed_s)
         return {**step["message"], "worker": self.worker}
 
     def _hear(self, step: Step) -> None:

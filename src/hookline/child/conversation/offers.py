@@ -25,15 +25,12 @@ class Offer(NamedTuple):
     at: str
     """The last part of the subject where that worker alone is asked."""
     inbox: str
-    """Where it hears about this request."""
+    """Where it hears about this request; a server with accounts gives it another name than the worker's own."""
+    key: str
+    """The offer's name, as its worker knows it."""
     claimed_s: float
     """When it last claimed a request."""
     got_s: float
-
-    @property
-    def key(self) -> str:
-        """The offer's name, as its worker knows it."""
-        return self.inbox.rpartition(".")[2]
 
 
 class Offers:
@@ -42,10 +39,10 @@ class Offers:
     def __init__(self) -> None:
         self._open: list[Offer] = []
 
-    def add(self, worker: str, at: str, inbox: str, claimed_s: float) -> None:
+    def add(self, worker: str, at: str, inbox: str, key: str, claimed_s: float) -> None:
         """Keeps an offer that came with an answer just now."""
         if len(self._open) < _MOST:
-            self._open.append(Offer(worker, at, inbox, claimed_s, now_s()))
+            self._open.append(Offer(worker, at, inbox, key, claimed_s, now_s()))
 
     def take(self) -> Offer | None:
         """An offer that can still be used, once."""

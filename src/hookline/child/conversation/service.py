@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hookline.child.conversation.offers import Promises
 from hookline.child.conversation.serving import Serving
-from hookline.child.conversation.steps import DECLINE, NO_ANSWER, STEP, Line
+from hookline.child.conversation.steps import DECLINE, NO_ANSWER, OFFER, STEP, Line
 from hookline.contract.messages import Message, RecentIds, Subscriber
 
 
@@ -48,7 +48,7 @@ class Service:
 
     async def serve_offered(self, message: Message, asker: Asker, subscriber: Subscriber) -> None:
         """One request that comes without a claim, because we offered to take it; declined if it can't begin at once."""
-        key = message.get("offer")
+        key = message.get(OFFER)
         sent_s = self._promises.redeem(key, asker.machine, message.get("waitedS"))
         if sent_s is None or self._is_refused(message) or self._working >= self._concurrency:
             await self._line.say(asker.inbox, {STEP: DECLINE})
@@ -56,7 +56,7 @@ class Service:
         serving = Serving(self._line, str(key), asker.inbox, self._name)
         try:
             if serving.may_begin_offered(sent_s):
-                told = {name: value for name, value in message.items() if name not in ("offer", "waitedS")}
+                told = {name: value for name, value in message.items() if name not in (OFFER, "waitedS")}
                 await self._work(serving, told, asker, subscriber)
             else:
                 await self._line.say(asker.inbox, {STEP: DECLINE})

@@ -15,6 +15,7 @@ SILENCE_S = 0.8
 """After how long without a sign of life the asker gives up, and a worker must not begin."""
 
 STEP = "step"
+OFFER = "offer"
 CLAIM, DECLINE, ALIVE, NO_ANSWER = "claim", "decline", "alive", "no answer"
 GO, TOO_LATE, CANCEL = "go", "too late", "cancel"
 # Ours, for what comes without a step.

@@ -12,7 +12,7 @@ import msgspec
 
 from hookline.child.jetstream import make_stream
 from hookline.child.nats import UnreachableError
-from hookline.child.nats_bucket import Latest, latest_values, make_bucket, open_bucket
+from hookline.child.nats_bucket import Latest, ensure_bucket, latest_values
 from hookline.cli.commands._fleet_facts import machine_service
 from hookline.cli.commands._fleet_records import mirrored
 from hookline.cli.commands._fleet_server import add_machine_options, add_stream_option, ask, fleet_of
@@ -30,13 +30,14 @@ from hookline.contract.fleet import (
     AUDIT_SUBJECTS,
     MACHINES_BUCKET,
     NAME_A_SERVER,
+    POLICY_BUCKET,
     record_subjects,
     token_of,
 )
 from hookline.contract.text import tell
 from hookline.errors import UsageError
 from hookline.fleet.life.status import MachineStatus, judge, teams_of
-from hookline.fleet.policy.bucket import latest
+from hookline.fleet.policy.bucket import HISTORY, latest
 from hookline.fleet.record.pins import add_pins, read_listed, read_pins
 from hookline.log.reader import LogReader
 from hookline.log.statistics import RUNS
@@ -83,12 +84,15 @@ def _setup(given: argparse.Namespace) -> int:
             max_bytes=most,
             tags=given.tag,
         )
-        is_new = await open_bucket(client, MACHINES_BUCKET) is None
-        await make_bucket(client, MACHINES_BUCKET, history=1, replicas=replicas)
-        return {name: made, MACHINES_BUCKET: is_new}
+        return {
+            name: made,
+            MACHINES_BUCKET: await ensure_bucket(client, MACHINES_BUCKET, history=1, replicas=replicas),
+            POLICY_BUCKET: await ensure_bucket(client, POLICY_BUCKET, history=HISTORY, replicas=replicas),
+        }
 
     made = ask(fleet_of(given), make)
-    lines = [f"{name}: {'made' if is_new else 'was there already, and is as it was'}" for name, is_new in made.items()]
+    words = {True: "made", False: "was there already; its protections are on"}
+    lines = [f"{name}: {words[is_new]}" for name, is_new in made.items()]
     print_report(given, {"made": made}, lines)
     return 0
 
@@ -236,7 +240,8 @@ def _stats(given: argparse.Namespace) -> int:
 
 FORMS: Mapping[str, Form] = {
     "setup": Form(
-        "Make the stream of records and the bucket of heartbeats on the server. What is there already stays as it is.",
+        "Make the stream of records, and the buckets of heartbeats and policies, on the server. What is there already\n"
+        "stays, and gets the protections of a new one: nobody can delete its messages, or replace those of others.",
         "  hookline fleet setup\n  hookline fleet setup --replicas 3 --days 365\n"
         "  hookline fleet setup --team payments --tag payments --replicas 3",
         _configure_setup,

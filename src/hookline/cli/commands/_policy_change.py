@@ -2,15 +2,24 @@
 
 import argparse
 import asyncio
+import time
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from hookline.child.nats import connected
 from hookline.cli.commands._forms import Form
-from hookline.cli.commands._policy_documents import about, own_keys, put, read_signed_document, write_document
+from hookline.cli.commands._policy_documents import (
+    about,
+    own_keys,
+    published_before,
+    put,
+    read_signed_document,
+    require_obeyed,
+    write_document,
+)
 from hookline.cli.commands._policy_machine import server_here
-from hookline.cli.commands._policy_options import add_expires, add_key, add_teams
+from hookline.cli.commands._policy_options import add_expires, add_force, add_key, add_teams
 from hookline.cli.options import add_json_option, at_least
 from hookline.cli.report.policy import document_lines, document_report
 from hookline.cli.report.printer import print_report
@@ -28,6 +37,7 @@ def _configure_rollback(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--team", metavar="TEAM", default=ALL_TEAMS, help="whose bundles to look at (default: all)")
     parser.add_argument("--version", metavar="N", type=at_least(1), help="the new version, with FILE and --output")
     add_key(parser)
+    add_force(parser)
     add_expires(parser, "90d")
     parser.add_argument("--output", "-o", metavar="FILE", help="write it to a file, and publish nothing")
     add_json_option(parser)
@@ -36,6 +46,8 @@ def _configure_rollback(parser: argparse.ArgumentParser) -> None:
 def _rollback(given: argparse.Namespace) -> int:
     if (given.file is None) == (given.to is None):
         raise UsageError("say what to go back to: a FILE, or --to VERSION")
+    if given.output is None and not given.force:
+        asyncio.run(require_obeyed(given.key, (given.team,)))
     signed = asyncio.run(_older(given))
     if given.output is not None:
         write_document(Path(given.output), signed)
@@ -71,7 +83,8 @@ async def _from_bucket(given: argparse.Namespace) -> tuple[Document, int]:
         known = await all_before(client, Kind.BUNDLE, given.team, keys)
         teams = {team for each in known for team in each.document.teams}
         highest = [await latest(client, Kind.BUNDLE, team, keys) for team in sorted(teams)]
-    version = 1 + max((each.document.version for each in (*known, *highest) if each is not None), default=0)
+    versions = [each.document.version for each in (*known, *highest) if each is not None]
+    version = 1 + max((*versions, published_before(Kind.BUNDLE, (*teams, given.team))))
     if given.file is not None:
         return read_signed_document(given.file, own_keys(given.key)).document, version
     found = next((each for each in reversed(known) if each.document.version == int(given.to)), None)
@@ -89,6 +102,7 @@ def _configure_switch(parser: argparse.ArgumentParser) -> None:
     add_expires(parser, "24h")
     add_teams(parser)
     add_key(parser)
+    add_force(parser)
     parser.add_argument(
         "--file", metavar="FILE", help="change the switches in this file, and publish nothing; it may not exist yet"
     )
@@ -99,6 +113,8 @@ def _switch(given: argparse.Namespace) -> int:
     name, state = _words(given)
     if state == "off" and not (given.reason or "").strip():
         raise UsageError("give a --reason: everybody whom it stops is going to read it")
+    if given.file is None and not given.force:
+        asyncio.run(require_obeyed(given.key, given.teams))
     made = asyncio.run(_switched(given, name, is_off=state == "off"))
     signed = sign(unsigned(made), Path(given.key))
     if given.file is not None:
@@ -120,7 +136,11 @@ def _words(given: argparse.Namespace) -> tuple[str | None, str]:
 async def _switched(given: argparse.Namespace, name: str | None, *, is_off: bool) -> Switches:
     """The switches as they are for these teams, with this one changed, and without those that have expired."""
     before = await _switches_before(given)
-    version = 1 + max((document.version for document in before), default=0)
+    highest = max((document.version for document in before), default=0)
+    if given.file is None:
+        # By the clock as well, so that machines take it even if the bucket has lost what they have seen.
+        highest = max(highest, published_before(Kind.SWITCHES, given.teams), int(1000 * time.time()))
+    version = 1 + highest
     # Of all these teams: nothing that is off for one of them may be on again by accident.
     known = tuple({(each.what, each.hook): each for document in before for each in document.switches}.values())
     kept = tuple(each for each in known if (each.what, each.hook) != (given.what, name) and each.expires > now())

@@ -1,17 +1,21 @@
 """Documents of a policy in files and in the company's bucket."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import msgspec
 
 from hookline.child.nats import connected
 from hookline.cli.commands._policy_machine import server_here, system_layer
+from hookline.contract.fleet import Server
+from hookline.contract.text import tell
 from hookline.errors import UsageError
-from hookline.files import write_atomically
-from hookline.settings.policy.documents import PolicyError, Signed, read_signed
+from hookline.files import make_private_directory, state_path, write_atomically
+from hookline.settings.policy.documents import ALL_TEAMS, PolicyError, Signed, read_signed
 from hookline.settings.policy.keys import public_key, signer_of
 from hookline.settings.policy.layer import policy_setup
-from hookline.settings.policy.place import read_data
+from hookline.settings.policy.place import Kind, read_data
 
 
 @contextmanager
@@ -54,8 +58,70 @@ async def put(envelope: Signed, keys: tuple[str, ...], replicas: int = 1) -> tup
     """Publishes a document; returns its keys in the bucket."""
     from hookline.fleet.policy.bucket import publish  # noqa: PLC0415 - needs the extra
 
+    journal = _Journal(server_here())
+    journal.check(envelope)
     async with connected(server_here(), "policy") as client:
-        return await publish(client, envelope, keys, replicas=replicas)
+        published = await publish(client, envelope, keys, replicas=replicas)
+    journal.add(envelope)
+    return published
+
+
+async def require_obeyed(key_file: str, teams: Collection[str]) -> None:
+    """UsageError if machines are not known to obey this private key: by this machine's settings, or by the bucket."""
+    from hookline.fleet.policy.bucket import signers  # noqa: PLC0415 - needs the extra
+
+    own, known = public_key(Path(key_file)), set(_keys_here())
+    if not known:
+        async with connected(server_here(), "policy") as client:
+            known = await signers(client, (*teams, ALL_TEAMS))
+    if own in known:
+        return
+    if known:
+        why = f"machines obey {', '.join(sorted(known))}, and {key_file} is {own}"
+        raise UsageError(f"{why}; nothing was published: give a key that they obey, or --force")
+    why = "neither hooksConfig.policy.publicKeys of the system's settings here nor the bucket names a key"
+    raise UsageError(f"it is not known whether machines obey {own}: {why}; nothing was published: add it, or --force")
+
+
+def published_before(kind: Kind, teams: Collection[str]) -> int:
+    """The highest version of a kind that this user has published for one of these teams; 0 for none."""
+    journal = _Journal(server_here())
+    return max((journal.version_of(kind, team) for team in teams), default=0)
+
+
+class _Journal:
+    """The highest versions that this user has published to a server, which may lose them."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = ",".join(sorted(server.addresses))
+        self._file = state_path("published.json")
+        self._known: dict[str, dict[str, tuple[int, str]]] = {}
+        with suppress(OSError, msgspec.MsgspecError):
+            self._known = msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, tuple[int, str]]])
+        self._own = self._known.setdefault(self._server, {})
+
+    def version_of(self, kind: Kind, team: str) -> int:
+        return self._own.get(f"{kind}.{team}", (0, ""))[0]
+
+    def check(self, envelope: Signed) -> None:
+        """UsageError for a version that machines have seen with other content, even if the bucket has lost it."""
+        document = envelope.document
+        for team in document.teams:
+            version, digest = self._own.get(f"{Kind.of(document)}.{team}", (0, ""))
+            if version >= document.version and digest != envelope.digest:
+                raise UsageError(
+                    f"version {version} for {team} was published from here before, and machines would refuse"
+                    f" {document.version}; give it a version from {version + 1} on"
+                )
+
+    def add(self, envelope: Signed) -> None:
+        document = envelope.document
+        self._own |= {f"{Kind.of(document)}.{team}": (document.version, envelope.digest) for team in document.teams}
+        try:
+            make_private_directory(self._file.parent)
+            write_atomically(self._file, msgspec.json.encode(self._known))
+        except OSError as error:
+            tell(f"{self._file}, which remembers what was published, can't be written: {error.strerror}")
 
 
 def own_keys(key_file: str) -> tuple[str, ...]:
@@ -63,6 +129,10 @@ def own_keys(key_file: str) -> tuple[str, ...]:
 
     Only documents that one of them signed may be signed again: nobody else's words get a signature that way.
     """
+    return (public_key(Path(key_file)), *_keys_here())
+
+
+def _keys_here() -> tuple[str, ...]:
+    """The public keys that this machine obeys."""
     setup = policy_setup(system_layer())
-    machine = () if setup is None else tuple(setup.place.keys)
-    return (public_key(Path(key_file)), *machine)
+    return () if setup is None else tuple(setup.place.keys)

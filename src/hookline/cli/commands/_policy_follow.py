@@ -3,7 +3,6 @@
 import asyncio
 import os
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,8 +61,12 @@ def follow_if_configured() -> None:
     place = setup.place
 
     def run() -> None:
-        with suppress(asyncio.CancelledError):
+        try:
             asyncio.run(follow_here(fleet.server, place))
+        except HooklineError as error:
+            tell(str(error))
+        except asyncio.CancelledError:
+            pass
 
     threading.Thread(target=run, name="policy", daemon=True).start()
 

@@ -15,6 +15,7 @@ from hookline.cli.report.text import one_line
 from hookline.contract.text import tell
 from hookline.settings.policy.documents import unsigned
 from hookline.settings.policy.keys import new_key, sign, signer_of
+from hookline.settings.policy.place import check_unexpired
 
 
 def _configure_keygen(parser: argparse.ArgumentParser) -> None:
@@ -86,6 +87,7 @@ def _verify(given: argparse.Namespace) -> int:
     keys = keys_given(given.public_key)
     with about(given.file):
         key = signer_of(envelope, keys)
+        check_unexpired(envelope.document)
     document = envelope.document
     report = {"file": given.file, "valid": True, "signedBy": key, **document_report(document)}
     print_report(given, report, [style.good("valid"), *document_lines(document), f"signed by {key}"])
@@ -113,7 +115,8 @@ MAKE_FORMS = {
         _sign,
     ),
     "verify": Form(
-        "Check a document: its signature, and that it can be unpacked. The exit code is 1 if not.",
+        "Check a document: its signature, that it can be unpacked, and that it has not expired.\n"
+        "The exit code is 1 if not.",
         "  hookline policy verify policy.json\n  hookline policy verify policy.json --public-key ed25519:…",
         _configure_verify,
         _verify,

@@ -12,6 +12,13 @@ def add_key(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", metavar="FILE", required=True, help="the private key, of hookline policy keygen")
 
 
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """Adds `--force`."""
+    parser.add_argument(
+        "--force", action="store_true", help="publish with a key that machines are not known to obey, as in a rotation"
+    )
+
+
 def add_teams(parser: argparse.ArgumentParser) -> None:
     """Adds `--teams`."""
     parser.add_argument(

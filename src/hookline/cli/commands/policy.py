@@ -3,7 +3,7 @@
   hookline policy keygen FILE        make the key that signs policies
   hookline policy pack DIR           make a bundle of settings and scripts
   hookline policy sign FILE          sign it
-  hookline policy verify FILE        check a signature
+  hookline policy verify FILE        check its signature and expiry
   hookline policy publish FILE       put it into the company's bucket
   hookline policy pull [FILE]        put it in force on this machine
   hookline policy status             what is in force here

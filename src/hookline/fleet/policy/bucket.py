@@ -1,21 +1,24 @@
 """Bundles and switches in the company's bucket: one key for each team, and one for all."""
 
+import asyncio
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats_bucket import make_bucket, open_bucket, put_value, value_of, values_before
+from hookline.child.nats_bucket import Bucket, NoBucketError, Value, make_bucket, put_value, value_of, values_before
 from hookline.contract.fleet import POLICY_BUCKET, token_of
 from hookline.errors import HooklineError, UsageError
 from hookline.settings.policy.documents import ALL_TEAMS, Document, PolicyError, Signed, read_signed
 from hookline.settings.policy.keys import signer_of
-from hookline.settings.policy.place import Kind
+from hookline.settings.policy.place import Kind, check_unexpired
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
-    from nats.js.kv import KeyValue
 
 # As many as NATS keeps of one key.
-_HISTORY = 64
+HISTORY = 64
+# A copy of the bucket may be behind the one that took a value.
+_AGAIN_S = (0.05, 0.2, 0.5, 1.0, 2.0)
 
 
 class Published(NamedTuple):
@@ -35,6 +38,11 @@ def key_of(kind: Kind, team: str) -> str:
     return f"{kind}.{token_of(team)}"
 
 
+def _keys_of(document: Document) -> tuple[str, ...]:
+    """Where a document belongs, for each of its teams."""
+    return tuple(key_of(Kind.of(document), team) for team in document.teams)
+
+
 def subject_of(key: str) -> str:
     """Where the server tells of a change of a key."""
     return f"$KV.{POLICY_BUCKET}.{key}"
@@ -43,15 +51,21 @@ def subject_of(key: str) -> str:
 async def publish(client: "Client", envelope: Signed, keys: Collection[str], *, replicas: int = 1) -> tuple[str, ...]:
     """Puts a signed document under the key of each of its teams, and returns those keys.
 
-    Its version must be higher than those that are there: machines would refuse it. A key that has this very document
-    is left as it is, so that whoever was interrupted can do the same again. NATS has no transaction over several keys:
-    if one fails, the error names the teams that have the document and those that may not.
+    Returns when the server gives back this very document under each of them. Machines would refuse one that has
+    expired, or whose version is not higher than those that were there, so that is an error. A key that has this very
+    document is left as it is, so that whoever was interrupted can do the same again. NATS has no transaction over
+    several keys: if one fails, the error names the teams that have the document and those that may not.
     """
     signer_of(envelope, keys)
     document, data = envelope.document, envelope.to_bytes()
-    bucket = await make_bucket(client, POLICY_BUCKET, history=_HISTORY, replicas=replicas)
-    found = {key_of(Kind.of(document), team): team for team in document.teams}
-    missing = {key: place for key in found if (place := await _place_in(bucket, key, data, keys)) is not None}
+    check_unexpired(document)
+    bucket = Bucket(client, POLICY_BUCKET)
+    found = dict(zip(_keys_of(document), document.teams, strict=True))
+    try:
+        missing = {key: place for key in found if (place := await _place_in(bucket, key, data, keys)) is not None}
+    except NoBucketError:
+        await make_bucket(client, POLICY_BUCKET, history=HISTORY, replicas=replicas)
+        missing = {key: _Place(None, 0) for key in found}
     for key, place in list(missing.items()):
         if place.version >= document.version:
             raise UsageError(
@@ -60,11 +74,25 @@ async def publish(client: "Client", envelope: Signed, keys: Collection[str], *, 
             )
     for key, place in list(missing.items()):
         try:
-            await put_value(bucket, key, data, after=place.revision)
+            revision = await put_value(bucket, key, data, after=place.revision)
+            await _check_arrived(bucket, key, Value(data, revision))
         except HooklineError as error:
             raise type(error)(f"{error}; {_how_far(found, missing)}") from error
         del missing[key]
     return tuple(found)
+
+
+async def _check_arrived(bucket: Bucket, key: str, expected: Value) -> None:
+    """Returns when machines can read the value; PolicyError if they would read another."""
+    for pause in (*_AGAIN_S, None):
+        found = await value_of(bucket, key)
+        if found == expected:
+            return
+        if found is not None and found.revision > expected.revision:
+            break
+        if pause is not None:
+            await asyncio.sleep(pause)
+    raise PolicyError(f"{key} was stored, and the server gives back something else, so machines would not take it")
 
 
 class _Place(NamedTuple):
@@ -74,16 +102,17 @@ class _Place(NamedTuple):
     version: int
 
 
-async def _place_in(bucket: "KeyValue", key: str, data: bytes, keys: Collection[str]) -> _Place | None:
+async def _place_in(bucket: Bucket, key: str, data: bytes, keys: Collection[str]) -> _Place | None:
     """What has to be replaced by this document; None if it is there already."""
     value = await value_of(bucket, key)
     if value is None:
         return _Place(None, 0)
     if value.data == data:
         return None
-    there = _read(value.data, keys)
-    # Whatever is not signed is no policy, and must not keep the right one out.
-    return _Place(value.revision, 0 if there is None else there.document.version)
+    # Whatever is not signed is no policy, and must not keep the right one out; nor may it hide the versions before it.
+    valid = [read for each in await values_before(bucket, key) if (read := _read(each.data, keys)) is not None]
+    meant = (each.document for each in valid if key in _keys_of(each.document))
+    return _Place(value.revision, max((document.version for document in meant), default=0))
 
 
 def _how_far(teams: Mapping[str, str], missing: Collection[str]) -> str:
@@ -95,19 +124,35 @@ def _how_far(teams: Mapping[str, str], missing: Collection[str]) -> str:
 
 
 async def latest(client: "Client", kind: Kind, team: str, keys: Collection[str]) -> Published | None:
-    """The document that a team has now, if one of these keys signed it."""
-    bucket = await open_bucket(client, POLICY_BUCKET)
-    found = None if bucket is None else await value_of(bucket, key_of(kind, team))
-    return None if found is None else _read(found.data, keys)
+    """The newest document of a team that one of these keys signed, whatever was stored after it."""
+    with suppress(NoBucketError):
+        value = await value_of(Bucket(client, POLICY_BUCKET), key_of(kind, team))
+        if value is None:
+            return None
+        if (found := _read(value.data, keys)) is not None:
+            return found
+        return max(await all_before(client, kind, team, keys), key=lambda each: each.document.version, default=None)
+    return None
 
 
 async def all_before(client: "Client", kind: Kind, team: str, keys: Collection[str]) -> list[Published]:
     """Every document of a team that the bucket still has and one of these keys signed, oldest first."""
-    bucket = await open_bucket(client, POLICY_BUCKET)
-    if bucket is None:
-        return []
-    values = await values_before(bucket, key_of(kind, team))
-    return [read for value in values if (read := _read(value.data, keys)) is not None]
+    with suppress(NoBucketError):
+        values = await values_before(Bucket(client, POLICY_BUCKET), key_of(kind, team))
+        return [read for value in values if (read := _read(value.data, keys)) is not None]
+    return []
+
+
+async def signers(client: "Client", teams: Collection[str]) -> set[str]:
+    """The keys that signed what these teams have now."""
+    found: set[str] = set()
+    with suppress(NoBucketError):
+        for key in (key_of(kind, team) for kind in Kind for team in teams):
+            if (value := await value_of(Bucket(client, POLICY_BUCKET), key)) is not None:
+                with suppress(PolicyError):
+                    envelope = read_signed(value.data)
+                    found |= {each.key for each in envelope.signatures if signer_of(envelope, [each.key])}
+    return found
 
 
 def _read(data: bytes, keys: Collection[str]) -> Published | None:

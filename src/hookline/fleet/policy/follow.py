@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats import ANSWER_S, UnreachableError, close, connect, end_if_cancelled
-from hookline.child.nats_bucket import open_bucket, value_of
+from hookline.child.nats import ANSWER_S, NoClientError, UnreachableError, close, connect, end_if_cancelled
+from hookline.child.nats_bucket import Bucket, NoBucketError, value_of
 from hookline.contract.fleet import POLICY_BUCKET, Server
 from hookline.errors import HooklineError
 from hookline.fleet.policy.bucket import keys_for, subject_of
@@ -23,7 +23,6 @@ from hookline.settings.policy.place import Kind, PolicyPlace, Taken
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
-    from nats.js.kv import KeyValue
 
 _POLL_S = 300.0
 """A machine looks this often even if nobody told it of a change."""
@@ -101,18 +100,18 @@ class Follower:
         self._taken: dict[str, Path] = {}
         """The keys whose document is in force here, and its file."""
         self._last_problem = ""
-        self._bucket: tuple[Client, KeyValue] | None = None
-        """The connection and what was opened by it."""
         self._is_leaving = False
         self._is_late = False
         """Whether something could not be put in force, for a reason that may pass."""
 
     async def run(self) -> None:
-        """Follows, for as long as it is not cancelled."""
+        """Follows, for as long as it is not cancelled; NoClientError without the client."""
         failures = 0
         while True:
             try:
                 await self._follow()
+            except NoClientError:
+                raise
             except UnreachableError as error:
                 self._report_problem(str(error))
                 await asyncio.sleep(_BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)] * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
@@ -181,17 +180,19 @@ class Follower:
 
     async def _look(self, client: "Client", keys: Sequence[str]) -> int:
         """Takes what is new under each of these keys, and returns how much that was."""
-        if self._bucket is None or self._bucket[0] is not client:
-            opened = await open_bucket(client, POLICY_BUCKET)
-            self._bucket = None if opened is None else (client, opened)
-        if self._bucket is None:
-            self._report_problem(f"the server has no bucket {POLICY_BUCKET} yet; hookline policy publish makes it")
+        bucket = Bucket(client, POLICY_BUCKET)
+        try:
+            return sum([await self._look_at(bucket, key) for key in keys])
+        except NoBucketError as error:
+            self._report_problem(str(error))
+            self._is_late = True
             return 0
-        return sum([await self._look_at(self._bucket[1], key) for key in keys])
 
-    async def _look_at(self, bucket: "KeyValue", key: str) -> int:
+    async def _look_at(self, bucket: Bucket, key: str) -> int:
         value = await value_of(bucket, key)
         if value is None or not value.data:
+            if key in self._taken:
+                self._report_problem(f"{key} is gone from the server")
             return 0
         digest = hashlib.sha256(value.data).hexdigest()
         if self._known.get(key) == digest:
@@ -232,7 +233,7 @@ class Follower:
             self._tell(News(f"policy: {words}; what is in force stays", is_problem=True))
 
     def _report_back(self) -> None:
-        if self._last_problem and not self._last_problem.startswith("the server has no bucket"):
+        if self._last_problem and "it has no bucket" not in self._last_problem:
             self._tell(News(f"policy: connected to {self._server.shown} again"))
             self._last_problem = ""
 

@@ -78,7 +78,13 @@ def policy_layers(system: Layer, watch: Watch) -> tuple[Layer, ...]:
         layer = before._replace(policy=kept._replace(fault=fault))
     earlier = before.policy.switches if before is not None and before.policy is not None else ()
     state = _with_switches(layer.policy or PolicyState(), setup, earlier)
-    watch.until(state.next_change(time.time()))
+    if before is not None and before.policy is not None and before.policy.mark == state.mark:
+        state = state._replace(latest=max(state.latest, before.policy.latest))
+    now = time.time()
+    if state.mark is not None and state.has_just_expired(now):
+        place.remember_clock(state.mark, now)
+        state = state._replace(latest=now)
+    watch.until(state.next_change(now))
     layer = layer._replace(policy=state)
     watch.keep(layer)
     return (layer,)
@@ -104,6 +110,7 @@ def _read(setup: PolicySetup) -> Layer:
     env = {POLICY_DIR_VARIABLE: mark.directory, "PYTHONDONTWRITEBYTECODE": "1"}
     expires = bundle.expires.timestamp()
     known = state._replace(version=bundle.version, expires=expires, mark=mark, key=verified.key)
+    known = known._replace(latest=place.clock(mark))
     return layer._replace(values=bundle.settings, env=env, policy=known)
 
 

@@ -4,6 +4,7 @@
     versions/DIGEST/   its scripts, unpacked before that
     switches.TEAM.json the signed switches for a team, and those for all
     seen.json          the highest versions that were ever in force
+    clock.json         when something of the bundle in force was last seen to expire
 
 Whoever reads these files checks them again: nothing here is believed because of where it is.
 """
@@ -21,7 +22,7 @@ import msgspec
 from hookline.contract.fleet import token_of
 from hookline.contract.hooks import PolicyMark
 from hookline.errors import HooklineError
-from hookline.files import locked, open_regular, write_atomically
+from hookline.files import locked, make_private_directory, open_regular, state_path, write_atomically
 from hookline.settings.policy.documents import (
     ALL_TEAMS,
     MOST_BYTES,
@@ -166,12 +167,7 @@ class PolicyPlace:
         verified = self.verify(data)
         document = verified.document
         channel = self._channel(document)
-        moment = at or now()
-        if isinstance(document, Bundle) and document.expires <= moment:
-            raise PolicyError(
-                f"version {document.version} expired on {show_moment(document.expires)};"
-                " sign one with a later --expires"
-            )
+        check_unexpired(document, at)
         try:
             _make_directory(self.directory)
             with locked(self.current):
@@ -220,6 +216,29 @@ class PolicyPlace:
         return (
             f"{self.seen_file}, which remembers what was in force here, is gone or damaged; run: hookline policy pull"
         )
+
+    def clock(self, mark: PolicyMark) -> float:
+        """When something of this bundle was last seen to expire, in seconds since the epoch; 0 if nothing was."""
+        found = [0.0]
+        for file in self._clock_files:
+            with suppress(HooklineError, msgspec.MsgspecError, ValueError):
+                if (data := read_data(file)) is not None:
+                    found.append(msgspec.json.decode(data, type=dict[str, float]).get(mark.directory, 0.0))
+        return max(found)
+
+    def remember_clock(self, mark: PolicyMark, seconds: float) -> None:
+        """Remembers that something of this bundle has expired, where this user may write; a newer bundle ends that."""
+        for file in self._clock_files:
+            with suppress(OSError, HooklineError):
+                if file.parent != self.directory:
+                    make_private_directory(file.parent)
+                write_atomically(file, msgspec.json.encode({mark.directory: seconds}), mode=0o644)
+                return
+
+    @property
+    def _clock_files(self) -> tuple[Path, Path]:
+        """The machine's, and one for users who can't write that."""
+        return self.directory / "clock.json", state_path("policy-clock.json")
 
     @property
     def _versions(self) -> Path:
@@ -293,6 +312,14 @@ class PolicyPlace:
             for directory in kept[_KEPT_VERSIONS:]:
                 if directory.name != envelope.digest[:32]:
                     remove(directory)
+
+
+def check_unexpired(document: Document, at: datetime | None = None) -> None:
+    """PolicyError for a bundle that no machine would put in force any more."""
+    if isinstance(document, Bundle) and document.expires <= (at or now()):
+        raise PolicyError(
+            f"version {document.version} expired on {show_moment(document.expires)}; sign one with a later --expires"
+        )
 
 
 def read_data(file: Path) -> bytes | None:

@@ -43,10 +43,12 @@ class PolicyState(NamedTuple):
     switches: tuple[SwitchedOff, ...] = ()
     """Also those that have expired."""
     switch_fault: str | None = None
+    latest: float = 0.0
+    """When something of this policy was last seen to expire; a clock that was set back does not undo that."""
 
     def has_expired(self, at: float | None = None) -> bool:
         """Whether the policy in force should have been replaced by now."""
-        return self.expires is not None and self.expires <= (time.time() if at is None else at)
+        return self.expires is not None and self.expires <= max(self.latest, time.time() if at is None else at)
 
     @property
     def why_unsure(self) -> str | None:
@@ -79,7 +81,7 @@ class PolicyState(NamedTuple):
         return {
             off.hook: f"the company's policy, which switched it off: {off.why}"
             for off in self.switches
-            if off.what == "hook" and off.until > time.time()
+            if off.what == "hook" and off.until > max(self.latest, time.time())
         }
 
     @property
@@ -98,6 +100,12 @@ class PolicyState(NamedTuple):
         if self.agents_off is not None:
             found.append(self.agents_off)
         return tuple(found)
+
+    def has_just_expired(self, at: float) -> bool:
+        """Whether the policy, or a switch that keeps a hook off, expired after `latest`."""
+        moments = [off.until for off in self.switches if off.what == "hook"]
+        moments += [] if self.expires is None else [self.expires]
+        return any(self.latest < moment <= at for moment in moments)
 
     def next_change(self, at: float) -> float | None:
         """The next moment at which one of these answers changes by itself."""
