@@ -46,7 +46,8 @@ GOOD = Facts(enabled=True, policy=7, hooks=(HOOK,))
 
 
 def beat(facts: Facts = GOOD, **more: Any) -> Heartbeat:
-    return Heartbeat(**{"team": "all", "machine": "m1", "user": "ann", "hookline": "1", "facts": facts, **more})
+    usual = {"team": "all", "machine": "m1", "user": "ann", "hookline": "1", "canary": CanaryWord(tried=1)}
+    return Heartbeat(**{**usual, "facts": facts, **more})
 
 
 def value(said: Heartbeat, *, key: MachineKey = KEY, age_s: float = 0.0, at: str | None = None) -> Latest:
@@ -104,6 +105,7 @@ def test_a_machine_in_order_has_no_problem() -> None:
             id="bridge",
         ),
         pytest.param(value(beat(canary=CanaryWord(tried=1, missed=("rm",)))), "canary: rm", id="canary"),
+        pytest.param(value(beat(canary=None)), "canary: none was tried yet", id="no-canary"),
         pytest.param(
             value(beat(canary=CanaryWord(tried=1, time="2026-01-01T00:00:00.000Z"))),
             "older than two days",
@@ -183,6 +185,53 @@ def test_a_machine_knows_itself(own_home: Path) -> None:
     assert (hook.name, hook.state, hook.can_run, hook.last_run) == ("guard", "on", True, None)
     assert facts.enabled
     assert facts.logged
+
+
+def broken_guards(home: Path) -> dict[str, dict[str, Any]]:
+    """Guards that can't run, by what their machine has to say of them."""
+    (home / "plain.sh").write_text("exit 2\n")
+    (home / "odd.sh").write_text("#!/no/such/interpreter\n")
+    (home / "odd.sh").chmod(0o755)
+    return {
+        "gone.sh, which does not exist": {"command": "~/gone.sh"},
+        "gone.py, which does not exist": {"command": "python3 ~/gone.py"},
+        "by.sh, which does not exist": {"command": 'sh "$HOME/by.sh" || exit 2'},
+        "plain.sh, which is not executable": {"command": "~/plain.sh"},
+        "asks for /no/such/interpreter": {"command": "~/odd.sh"},
+        "no-such-program, which is neither on PATH": {"command": "no-such-program --x"},
+        "cannot be parsed by": {"command": "echo 'x"},
+    }
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_guards_that_can_not_run_are_listed_with_the_reason(
+    nats: NatsServer, own_home: Path, capsys: pytest.CaptureFixture[str], required: bool
+) -> None:
+    """The machine tests them where they run; `fleet status`, `doctor`, `list` and the heartbeat agree."""
+    set_up(nats)
+    write_settings(own_home, [nats.address])
+    file = own_home / ".llxprt" / "settings.json"
+    settings = json.loads(file.read_text())
+    guards = broken_guards(own_home)
+    hooks = [
+        {"type": "command", "name": f"g{number}", "required": required, **guard}
+        for number, guard in enumerate(guards.values())
+    ]
+    settings["hooks"] = {"BeforeTool": [*settings["hooks"]["BeforeTool"], {"matcher": "none", "hooks": hooks}]}
+    file.write_text(json.dumps(settings))
+    assert main(["fleet", "run", "--once"]) == 0
+    capsys.readouterr()
+    assert main(["fleet", "status"]) == 1
+    shown = capsys.readouterr().out
+    assert "8 hooks, 1 can run" in shown
+    assert " ok" not in shown
+    for number, why in enumerate(guards):
+        assert any(f"BeforeTool g{number} does not run: " in line and why in line for line in shown.splitlines()), why
+    assert main(["doctor"]) == 1
+    doctor = capsys.readouterr().out
+    main(["list"])
+    listed = capsys.readouterr().out
+    assert [why for why in guards if why not in doctor or why not in listed] == []
 
 
 def wait_until(condition: Any, within_s: float = 45.0) -> None:

@@ -70,6 +70,7 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
         "trust": "new",
         "trusted": False,
         "uncovered": [],
+        "problem": "does not run: hooks of a project need trust; look at it and run: hookline trust",
         "onError": "allow",
         "budget": None,
         "lastRun": None,

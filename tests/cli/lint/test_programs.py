@@ -41,6 +41,14 @@ def write(path: Path, text: str, mode: int = 0o755) -> Path:
         pytest.param("sh -e plain.sh && echo 'not-there'", id="for-the-shell"),
         pytest.param("./by-env.py", id="found-by-env"),
         pytest.param("./no-shebang", id="no-shebang"),
+        pytest.param("timeout 5 ./good.sh && env A=b sh plain.sh 2>/dev/null | cat", id="wrapped-parts"),
+        pytest.param("cd sub && ./moved.sh", id="elsewhere"),
+        pytest.param("true || ./none.sh", id="in-case-of-a-failure"),
+        pytest.param("d=sub; $d/none.sh; $(pick)/none.sh; *.sh; $NO_SUCH/none.sh", id="known-to-the-shell-only"),
+        pytest.param("guard() { exit 2; }; guard", id="a-function"),
+        pytest.param("if [ -f none.sh ]; then exit 2; fi", id="a-test"),
+        pytest.param("python3 -W ignore plain.sh", id="option-with-a-value"),
+        pytest.param("cat <<< none.sh > out/none.sh", id="redirections"),
     ],
 )
 def test_what_can_be_started_is_fine(command: str, project: Path, own_home: Path) -> None:
@@ -105,6 +113,26 @@ def test_what_cannot_be_started_is_told(command: str, said: str, project: Path) 
     write(project / "by-env.sh", "#!/usr/bin/env no-such-sh\n")
     (project / "folder").mkdir()
     assert fault(command, project) == f"names {said}"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        pytest.param('"$HOME/none.sh"', "none.sh, which does not exist", id="a-quoted-variable"),
+        pytest.param("sh $HOME/none.sh --x", "none.sh, which does not exist", id="a-variable"),
+        pytest.param("python3 none.py || exit 2", "none.py, which does not exist", id="before-an-or"),
+        pytest.param("[ -x none.sh ] && ./none.sh", "./none.sh, which does not exist", id="behind-a-test"),
+        pytest.param("cat | sh none.sh 2>/dev/null", "none.sh, which does not exist", id="in-a-pipe"),
+        pytest.param("if ./none.sh; then exit 2; fi", "./none.sh, which does not exist", id="a-condition"),
+        pytest.param("exec ./none.sh", "./none.sh, which does not exist", id="exec"),
+        pytest.param("timeout 5 ./none.sh", "./none.sh, which does not exist", id="timeout"),
+        pytest.param("env A=b python3 none.py", "none.py, which does not exist", id="env"),
+        pytest.param("cd / && /none/x.sh", "/none/x.sh, which does not exist", id="elsewhere-by-its-whole-path"),
+    ],
+)
+def test_a_file_that_a_part_of_a_command_names_has_to_be_there(command: str, said: str, project: Path) -> None:
+    """Behind variables, wrappers and the signs of a shell, too."""
+    assert said in (fault(command, project) or "")
 
 
 def test_a_command_that_the_shell_cannot_read_is_told(project: Path) -> None:

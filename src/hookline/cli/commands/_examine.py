@@ -20,7 +20,7 @@ from hookline.cli.commands._examine_warm import warm_sign
 from hookline.cli.commands._signs import Health, Sign
 from hookline.cli.commands.fire import fire_once
 from hookline.cli.interrupt import run_loop
-from hookline.cli.lint.programs import program_fault
+from hookline.cli.lint.programs import UNTRUSTED, run_fault
 from hookline.cli.lint.setup import Setup, read_setup, value_at
 from hookline.cli.report.foreign import bridge_lines, unread_lines, unread_report
 from hookline.cli.report.overview import evidence_of, key_of, read_statistics, recorded_in
@@ -258,14 +258,8 @@ def _hooks(setup: Setup) -> Iterator[Sign]:
 def _hook(hook: HookEntry, setup: Setup) -> tuple[Health, str]:
     if not hook.enabled:
         return Health.ODD, f"is disabled by {hook.disabled_by}"
-    if hook.refusal:
-        return Health.BAD, f"fails at each event: {hook.refusal} ({hook.origin}: {hook.location})"
-    if why_not := setup.why_not_asked(hook):
-        return Health.BAD, f"fails at each event: its URL is not asked: {why_not} ({hook.origin}: {hook.location})"
-    if fault := program_fault(hook, setup.project_dir, setup.environ):
-        return Health.BAD, f"{fault} ({hook.origin}: {hook.location})"
-    if untrusted := setup.why_untrusted(hook):
-        return Health.BAD, f"does not run: {untrusted}"
+    if fault := run_fault(hook, setup):
+        return Health.BAD, fault if fault.startswith(UNTRUSTED) else f"{fault} ({hook.origin}: {hook.location})"
     if not setup.is_enabled:
         return Health.ODD, f"does not run: {_why_off(setup)}"
     if words := setup.uncovered(hook):

@@ -53,7 +53,7 @@ def read_facts() -> Facts:
         logged=settings.options.log.enabled,
         policy=policy_version(settings),
         policy_problem=None if settings.policy is None else short("; ".join(settings.policy.warnings)) or None,
-        hooks=tuple(_hook(hook) for hook in found[:MOST_HOOKS]),
+        hooks=tuple(sorted(map(_hook, found), key=lambda hook: hook.can_run)[:MOST_HOOKS]),
         more_hooks=max(0, len(found) - MOST_HOOKS),
         bridges=tuple(_bridge(row) for row in words if row["agent"] != OWN),
         problems=tuple(
@@ -75,7 +75,7 @@ def _hook(hook: Mapping[str, Any]) -> HookWord:
         name=short(hook["hook"]) or "",
         source=hook["source"],
         state=hook["state"],
-        problem=short(hook.get("refusal")),
+        problem=short(hook["problem"]),
         last_run=hook["words"]["observed"],
         last_block=hook["words"]["enforced"],
         required=bool(hook.get("required")),

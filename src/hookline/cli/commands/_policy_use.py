@@ -90,11 +90,12 @@ def _status(given: argparse.Namespace) -> int:
 
 
 def _status_report(setup: PolicySetup) -> dict[str, Any]:
-    from hookline.settings.policy.tree import as_pinned  # noqa: PLC0415 - reads every script
+    from hookline.cli.lint.programs import run_fault  # noqa: PLC0415 - reads every script
+    from hookline.cli.lint.setup import read_setup  # noqa: PLC0415
 
-    settings = Config(".", quiet=True).get_settings()
+    config = Config(".", quiet=True)
+    settings, found = config.get_settings(), read_setup(config)
     state = settings.policy or PolicyState()
-    hooks = as_pinned(hook for hook in settings.hooks if hook.policy is not None)
     return {
         "version": state.version,
         "expires": state.expires,
@@ -108,8 +109,14 @@ def _status_report(setup: PolicySetup) -> dict[str, Any]:
         "agentsOff": state.agents_off,
         "hooksOff": state.hooks_off,
         "hooks": [
-            {"event": hook.event.value, "hook": hook.label, "required": hook.required, "fails": hook.refusal}
-            for hook in hooks
+            {
+                "event": hook.event.value,
+                "hook": hook.label,
+                "required": hook.required,
+                "fails": run_fault(hook, found) if hook.enabled else None,
+            }
+            for hook in found.hooks
+            if hook.policy is not None
         ],
     }
 

@@ -182,8 +182,8 @@ def _remarks(hook: Hook) -> Iterator[str]:
         yield style.dim("    required: where it can't run, its event is blocked")
     if hook["disabledBy"]:
         yield style.dim(cut(f"    off by {one_line(hook['disabledBy'])}", screen_width()))
-    if "refusal" in hook:
-        yield style.warn(f"    fails at each event: {one_line(hook['refusal'])}")
+    if hook["problem"] and hook["trusted"]:
+        yield style.warn(f"    {one_line(hook['problem'])}")
     if hook["uncovered"]:
         yield style.warn(f"    {_uncovered(hook)}")
 

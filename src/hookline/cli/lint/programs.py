@@ -4,18 +4,27 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
 from hookline.child.command import direct_invocation, shell_invocation
+from hookline.cli.lint.setup import Setup
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES, HookType
+from hookline.shell.lexer import read_script
+from hookline.shell.pieces import Text, Word
 
 _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")
 # After these the next word is not a script.
 _PROGRAM_OPTIONS = ("-c", "-e", "-m", "--eval")
+# The next word is the value of one of these.
+_VALUE_OPTIONS = ("-W", "-X", "-o", "-O", "-r", "-I", "--require", "--import")
+# They run the rest of their words; each may have a word of its own before that.
+_WRAPPERS = {"env": 0, "exec": 0, "command": 0, "nohup": 0, "nice": 0, "time": 0, "timeout": 1}
+_REDIRECTION = re.compile(r"[<>&|]*[<>][<>&|-]*")
+_KEYWORDS = frozenset({"if", "then", "else", "elif", "while", "until", "do", "{", "!"})
 _WITHOUT_COMMAND = frozenset(
     {HookType.PROMPT, HookType.AGENT, HookType.MCP_TOOL, HookType.HTTP, HookType.PACK, HookType.REMOTE}
 )
@@ -23,6 +32,26 @@ _LONGEST_SHEBANG = 256
 _PATIENCE_S = 10
 _MOST_SPACES = 8
 _CREATE = "create the file, or fix the path"
+
+
+UNTRUSTED = "does not run: "
+"""What the fault of a hook begins with that only lacks trust."""
+
+
+def run_fault(hook: HookEntry, setup: Setup) -> str | None:
+    """What keeps a hook that is enabled from running at its event and what to do about it, or None.
+
+    `hookline doctor`, `list`, `policy status` and the heartbeat of a machine say of no other hook that it can run.
+    """
+    if hook.refusal:
+        return f"fails at each event: {hook.refusal}"
+    if why_not := setup.why_not_asked(hook):
+        return f"fails at each event: its URL is not asked: {why_not}"
+    if fault := program_fault(hook, setup.project_dir, setup.environ):
+        return fault
+    if untrusted := setup.why_untrusted(hook):
+        return f"{UNTRUSTED}{untrusted}"
+    return None
 
 
 def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str]) -> str | None:
@@ -62,11 +91,77 @@ def _fault(command: str, lookup: _Lookup) -> str | None:
         raise ValueError("embedded null byte")
     words = _words(command, lookup)
     if words is None:
-        return _syntax_fault(command, lookup)
+        return _syntax_fault(command, lookup) or _part_fault(command, lookup)
     if not words:
         return None
-    fault = _lookup_fault(words[0], lookup) or _script_fault(words, lookup.project_dir)
+    run = _unwrapped(words)
+    fault = _lookup_fault(words[0], lookup) or _file_of(run, lookup) or _script_fault(run, lookup.project_dir)
     return fault and (_space_fault(words, lookup.project_dir) or fault)
+
+
+def _unwrapped(words: Sequence[str]) -> Sequence[str]:
+    """The words of the program that `env`, `timeout` and the like run; none if their options are in the way."""
+    while words and (own := _WRAPPERS.get(Path(words[0]).name)) is not None:
+        words = words[1 + own :]
+        while words and "=" in words[0].partition("/")[0]:
+            words = words[1:]
+        if words and words[0].startswith("-"):
+            return ()
+    return words
+
+
+def _file_of(words: Sequence[str], lookup: _Lookup) -> str | None:
+    """What is wrong with the program of some words, if they name its file."""
+    return _file_fault(words[0], lookup.project_dir, lookup.env) if words and "/" in words[0] else None
+
+
+def _part_fault(command: str, lookup: _Lookup) -> str | None:
+    """The same for the parts of a command that only a shell can run: files that are plainly named and not there.
+
+    What follows `||` may be there for exactly that case, and after `cd` a relative name means another file.
+    """
+    is_moved = False
+    for before, words in _parts(command, lookup):
+        run = _unwrapped(words)
+        is_moved |= run[:1] in (["cd"], ["pushd"])
+        names = [word for word in run if not word.startswith("-")][:2]
+        if before == "||" or (is_moved and any(not name.startswith("/") for name in names)):
+            continue
+        if fault := _file_of(run, lookup) or _script_fault(run, lookup.project_dir):
+            return fault
+    return None
+
+
+def _parts(command: str, lookup: _Lookup) -> Iterator[tuple[str, list[str]]]:
+    """The words of each simple command up to the first that only the shell knows, and what stands before it."""
+    before, words, is_open, is_target = "", list[str](), True, False
+    for item in (*read_script(command)[0], ";"):
+        if isinstance(item, Word):
+            word = None if is_target or item.is_descriptor else _value(item, command, lookup)
+            is_target, is_open = False, is_open and (word is not None or is_target or item.is_descriptor)
+            if word is not None and is_open and not (not words and (word in _KEYWORDS or "=" in word.split("/")[0])):
+                words.append(word)
+        elif _REDIRECTION.fullmatch(item):
+            is_target = True
+        else:
+            if words:
+                yield before, words
+            before, words, is_open, is_target = item, [], True, False
+
+
+def _value(word: Word, command: str, lookup: _Lookup) -> str | None:
+    """A word with its variables expanded; None if that depends on what the command does."""
+    parts = []
+    for piece in word.pieces:
+        if isinstance(piece, Text):
+            if not piece.quote and any(sign in piece.text for sign in "*?[{~"):
+                return None
+            parts.append(piece.text)
+        elif piece.is_plain and piece.name in lookup.env and not re.search(rf"\b{piece.name}\b[=+]", command):
+            parts.append(lookup.env[piece.name])
+        else:
+            return None
+    return "".join(parts)
 
 
 def _space_fault(words: Sequence[str], project_dir: str) -> str | None:
@@ -167,9 +262,10 @@ def _no_interpreter(name: str, interpreter: str) -> str:
 
 def _script_fault(words: Sequence[str], project_dir: str) -> str | None:
     """What is wrong with the script that an interpreter runs."""
-    if not _INTERPRETER.fullmatch(Path(words[0]).name):
+    if not words or not _INTERPRETER.fullmatch(Path(words[0]).name):
         return None
-    for word in words[1:]:
+    values = {words[place + 1] for place, word in enumerate(words[:-1]) if word in _VALUE_OPTIONS}
+    for word in (word for word in words[1:] if word not in values):
         if word in _PROGRAM_OPTIONS:
             return None
         if not word.startswith("-"):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from hookline.cli.lint.programs import run_fault
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.report.progress import IndexProgress
 from hookline.config import Config
@@ -114,6 +115,7 @@ def _known(
         "trust": trust,
         "trusted": trust == "trusted",
         "uncovered": setup.uncovered(hook) if trust in ("trusted", "refused") else (),
+        "problem": run_fault(hook, setup) if hook.enabled else None,
         "onError": hook.on_error.value,
         "budget": hook.budget_ms,
         **_numbers(statistics),

@@ -69,4 +69,4 @@ def status_lines(report: Mapping[str, Any]) -> Iterator[str]:
         mark = ", required" if hook["required"] else ""
         yield f"  {hook['event']}  {one_line(hook['hook'])}{mark}"
         if hook["fails"]:
-            yield style.bad(f"    fails at each event: {one_line(hook['fails'])}")
+            yield style.bad(f"    {one_line(hook['fails'])}")

@@ -21,7 +21,7 @@ class HookWord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     state: str
     """`on`, or why it does not run: off (hooks are not enabled), disabled, untrusted, changed, refused, duplicate."""
     problem: str | None = None
-    """What keeps a hook that is on from running."""
+    """What keeps it from running, if it is not disabled: tested on the machine, as `hookline doctor` does."""
     last_run: str | None = None
     last_block: str | None = None
     required: bool = False

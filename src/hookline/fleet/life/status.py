@@ -174,6 +174,7 @@ def _unguarded(beat: Heartbeat) -> Iterator[str]:
 
 def _canary(beat: Heartbeat) -> Iterator[str]:
     if beat.canary is None:
+        yield "canary: none was tried yet"
         return
     yield from (f"canary: {missed}" for missed in beat.canary.missed)
     if beat.canary.age_s > _CANARY_S:
