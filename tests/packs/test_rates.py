@@ -56,3 +56,14 @@ def test_what_is_harmless_is_let_through(cwd: str, home: str) -> None:
     assert len(stopped) <= 0.02 * len(found), stopped
     stopped = [each for each, by in found.items() if by & {("shell", "deny"), ("shell", "ask")}]
     assert len(stopped) <= 0.005 * len(found), stopped
+
+
+@pytest.mark.parametrize(("cwd", "home"), PLACES)
+@pytest.mark.parametrize("name", ["blind", "blind_again"])
+def test_lists_that_were_written_without_the_rules_hold_the_bars(name: str, cwd: str, home: str) -> None:
+    """Public knowledge about attacks, and everyday commands: all packs together, by a deny or a question."""
+    dangerous, harmless = (judged(f"{name}_{kind}", cwd, home) for kind in ("dangerous", "harmless"))
+    missed = [each for each, by in dangerous.items() if not by]
+    assert len(missed) <= 0.05 * len(dangerous), missed
+    stopped = [each for each, by in harmless.items() if by]
+    assert len(stopped) <= 0.015 * len(harmless), stopped

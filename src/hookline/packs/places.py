@@ -41,6 +41,13 @@ _SOURCES = re.compile(
     r"src|app|apps|source|sources|packages|internal|cmd|pkg|components|migrations|tests?|spec|scripts|config"
 )
 
+_SOURCE_FILES = re.compile(r"\*\.(?:py|[jt]sx?|go|rs|java|kt|c|cc|cpp|cs|h|hpp|rb|php|swift|scala|ex|sql|vue|tf)$")
+_REMADE = re.compile(
+    r"/(?:\.DS_Store|Thumbs\.db|__pycache__|node_modules|\*\.(?:py[co]|o|tmp|temp|swp|bak|orig|rej|class)|\*~|\*?\.?core|nohup\.out)$"
+)
+
+_TELLING_LETTERS = 3
+
 _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)"
 )
@@ -72,6 +79,7 @@ PLACES = {
     "credential": "a file with secrets outside the project",
     "startup": "a file that shells, cron or the system run at start",
     "access": "a file that says who may log in or gain rights",
+    "anywhere": "whatever has a name, anywhere on the machine",
     "hooks": "a file that makes git or an agent run commands",
     "connection": "a network connection",
 }
@@ -103,7 +111,7 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
     found = set(_by_name(path))
     if ENTRY in path:
         # What a test has found is not the whole place.
-        return frozenset({*found, "repository"} if path.endswith("/.git") else found)
+        return frozenset({*found, *_by_entry(path, project)})
     whole = _whole(path)
     if whole == "/":
         found.add("root")
@@ -121,6 +129,16 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset(_in_temporary(path, whole, home, project, found))
     found |= _by_tree(path, whole, home, project)
     return frozenset(found)
+
+
+def _by_entry(path: str, project: str) -> set[str]:
+    """What it means to find a name anywhere below a place: the project's sources, or something of every program."""
+    if path.endswith("/.git"):
+        return {"repository"}
+    if path.startswith(f"/{ENTRY}/"):
+        return set() if _REMADE.search(path) else {"anywhere"}
+    is_own = bool(project) and path.startswith(f"{project}/{ENTRY}/")
+    return {"sources"} if is_own and _SOURCE_FILES.search(path) else set()
 
 
 def _in_temporary(path: str, whole: str, home: str, project: str, found: set[str]) -> set[str]:
@@ -200,7 +218,9 @@ def _expands_to(glob: str, known: tuple[str, ...]) -> bool:
     """Whether a shell may make this of a pattern: a leading dot has to stand in it, a lone star is too little."""
     parts = glob.split("/")[-len(known) :]
     return len(parts) == len(known) and all(
-        part.startswith(".") == name.startswith(".") and part != "*" and fnmatch.fnmatchcase(name, part)
+        part.startswith(".") == name.startswith(".")
+        and (name.startswith(".") or ("/" in glob and len(known) > 1) or len(part.strip("*?[]")) >= _TELLING_LETTERS)
+        and fnmatch.fnmatchcase(name, part)
         for part, name in zip(parts, known, strict=True)
     )
 
@@ -210,6 +230,7 @@ def _hidden() -> list[tuple[str, ...]]:
     """Files with secrets whose names say enough: those with a leading dot, and those in directories of their own."""
     names = [(each.rstrip("*."),) for each in PLACES_KNOWN["secret_names"] if each.startswith(".")]
     paths = [each.removeprefix("*/").rstrip("*") for each in PLACES_KNOWN["secret_paths"] if not each.endswith("/*")]
+    names += [("id_rsa",), ("id_ed25519",)]
     keys = [(".ssh", name) for name in ("id_rsa", "id_ed25519", "id_ecdsa")]
     return [*names, *keys, *(tuple(each.split("/")) for each in paths if "*" not in each)]
 

@@ -3,12 +3,14 @@
 A rule has one or more patterns. A pattern holds for a call if all of its keys do:
 
     run      the program, and the words behind it: "git reset"; "|" for a choice, "*" in names
+    other    it is none of these programs
     flag     one of these flags is given (two lists: one of each)
     unless   none of these flags is given
     source   an operand but the last is, for programs that copy or move
     at       an operand is one of these kinds of places (see places.py)
     to       a file that is written is
     reads    a file that is read is
+    mounts   a directory of this machine that a container gets is
     changes  a file that is written, replaced or deleted is
     word     an operand matches this regular expression
     line     the whole call, or a text that is piped into it, does
@@ -35,7 +37,7 @@ from hookline.packs.reading.calls import Call
 from hookline.packs.reading.commands import Commands
 from hookline.packs.reading.searches import seeks_secrets
 from hookline.packs.reading.sent import sent_by
-from hookline.packs.reading.transfers import changed_by, read_by, sources_of, written_by
+from hookline.packs.reading.transfers import changed_by, mounted_by, read_by, sources_of, written_by
 from hookline.packs.reading.words import SECRET
 
 ACTIONS = ("deny", "ask")
@@ -51,6 +53,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What a call must be like."""
 
     run: str = ""
+    other: str = ""
     flag: tuple[str | tuple[str, ...], ...] = ()
     unless: tuple[str, ...] = ()
     at: tuple[str, ...] = ()
@@ -58,6 +61,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     to: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()
     word: str = ""
     line: str = ""
     stdin: tuple[str, ...] = ()
@@ -131,6 +135,8 @@ class _Ready:
 def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Check]:
     """What has to hold, cheapest first."""
     skipped = len(subcommands)
+    if other := frozenset(pattern.other.split("|")) if pattern.other else None:
+        yield lambda call, _: call.program not in other
     if subcommands:
         yield lambda call, _: _begins(call.operands, subcommands)
     if unless := frozenset(pattern.unless):
@@ -156,6 +162,7 @@ def _paths_of(pattern: Pattern) -> tuple[tuple[tuple[str, ...], Callable[[Call],
         (pattern.to, written_by),
         (pattern.reads, read_by),
         (pattern.changes, changed_by),
+        (pattern.mounts, mounted_by),
         (pattern.source, sources_of),
     )
 

@@ -47,30 +47,38 @@ _STRING = re.compile(
     r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`|%x[({\[]([^)}\]]*)|qx?[({/]([^)}/]*)", re.DOTALL
 )
 _LIST = re.compile(r"[\[(]\s*((?:[\"'][^\"']*[\"']\s*,\s*)+[\"'][^\"']*[\"'])\s*,?\s*[\])]")
-_MADE_UP = re.compile(r"\b(?:exec|eval|compile|execfile|runpy|Function)\s*\(|\binstance_eval\b")
+_MADE_UP = re.compile(r"\b(?:exec|eval|compile|execfile|runpy|Function)\s*\(|\binstance_eval\b|\beval\b")
 _FETCHES = re.compile(
     r"urlopen|urllib|\brequests\b|httpx|http\.get|https\.get|\bfetch\(|Net::HTTP|LWP|file_get_contents\(.https?:"
+    r"|\b(?:curl|wget)\b|[\"']https?[\"']\)\.get|open-uri|URI\.open|\bget\(?\s*[\"']https?:"
 )
 _DECODES = re.compile(r"b64decode|base64|fromhex|unhexlify|codecs\.|zlib|marshal|atob\(|unpack")
 _CONNECTS = re.compile(r"\bsocket\b|fsockopen|TCPSocket|Socket::INET|net\.connect|net\.Socket|/inet/tcp", re.IGNORECASE)
 _HANDS_OVER = re.compile(
     r"dup2|pty\.spawn|/bin/(?:ba|z|da)?sh|cmd\.exe|subprocess|\bsystem\b|fdopen"
-    r"|child_process|exec\b|spawn|open STD|popen|getline",
+    r"|child_process|exec\b|os\.execute|spawn|open STD|popen|getline",
     re.IGNORECASE,
 )
-_FORKS = re.compile(r"\bfork\b(?:\(\))?\s+(?:while|for)\b|while\s*\(?\s*(?:1|True|true)\b.*\bfork\b", re.DOTALL)
+_FORKS = re.compile(
+    r"\bfork\b(?:\(\))?\s+(?:while|for)\b|\bloop\s*(?:do|\{)\s*fork\b|while\s*\(?\s*(?:1|True|true)\b.*\bfork\b",
+    re.DOTALL,
+)
 _HANDS_SHELL = re.compile(
     r"(?:spawn|exec\w*|system|execute|popen|call|run)\b\s*\(?\s*\[?\s*(?:[\w.]+\s*,\s*)?[\"'](?:/usr)?(?:/bin/)?(?:ba|da|z|k)?sh[\"']"
 )
 # All variables at once; one of them is what programs usually ask for.
 _ENVIRONMENT = re.compile(r"os\.environ(?!\s*[\[.])|process\.env(?!\s*[\[.])|\bENV\.to_|%ENV|getenv\(\)")
+_OPENS_PRIVATE = re.compile(
+    r"/etc/(?:passwd|shadow|sudoers)|\.ssh/|\.aws/|[\"'/]\.env\b|id_(?:rsa|ed25519)|\.netrc|\.kube/config"
+)
 _SENDS = re.compile(r"urlopen|\brequests\b|httpx|\bfetch\(|https?\.request|Net::HTTP|LWP|\bsocket\b|smtplib")
+_PRIVATE = re.compile(f"{_ENVIRONMENT.pattern}|{_OPENS_PRIVATE.pattern}")
 # What code does, and what all has to stand in it; rules know the names as programs.
 _SIGNS = {
     "reverse-shell": (_CONNECTS, _HANDS_OVER),
     "escape-shell": (_HANDS_SHELL,),
     "fork-bomb": (_FORKS,),
-    "send-secret": (_ENVIRONMENT, _SENDS),
+    "send-secret": (_PRIVATE, _SENDS),
     "run-from-network": (_MADE_UP, _FETCHES),
 }
 

@@ -27,12 +27,14 @@ def seeks_secrets(call: Call, home: str, project: str) -> bool:
         is_wide = bool(call.flags & _CAREFUL[call.program])
     else:
         return False
-    if not is_wide or call.flags & _NARROWING:
+    if not is_wide:
         return False
+    # Of a project one kind of files may be searched; elsewhere it is not the agent's business.
+    wanted = _WHOLE - {"project"} if call.flags & _NARROWING else _WHOLE
     pattern = call.value_of(*_PATTERN)
     operands = call.operands if pattern is not None else call.operands[1:]
     pattern = pattern if pattern is not None else next(iter(call.operands), "")
     is_sought = asks_for_secrets(pattern) or ("-i" in call.flags and _WORD.search(pattern) is not None)
     return is_sought and any(
-        not _WHOLE.isdisjoint(places(call.path(each), home, project)) for each in operands or (".",)
+        not wanted.isdisjoint(places(call.path(each), home, project)) for each in operands or (".",)
     )

@@ -1,7 +1,7 @@
 """Which files a call reads and writes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hookline.packs.known import READING
 from hookline.packs.reading.calls import Call
@@ -78,6 +78,20 @@ def _shown_by_git(call: Call) -> list[str]:
     return []
 
 
+def mounted_by(call: Call) -> list[str]:
+    """The directories, files and devices of this machine that a container gets."""
+    found: list[str] = []
+    words = call.words[1:]
+    for word, behind in zip(words, (*words[1:], ""), strict=True):
+        name, equals, value = word.partition("=")
+        given = value if equals else behind
+        if name in ("-v", "--volume", "--device") or (word.startswith("-v") and not word.startswith("--")):
+            found.append((given if name in ("-v", "--volume", "--device") else word[2:]).partition(":")[0])
+        elif name == "--mount":
+            found += re.findall(r"(?:^|,)(?:source|src)=([^,]+)", given)
+    return [each for each in found if each.startswith(("/", "~", "."))]
+
+
 def _unpacked_to(call: Call) -> str | None:
     if call.program == "unzip":
         # -o is a flag of its own here, and overwrites.
@@ -95,31 +109,54 @@ def sources_of(call: Call) -> Sequence[str]:
 
 def read_by(call: Call) -> list[str]:
     """The files that a call reads and may pass on."""
-    found = list(call.reads)
     program = call.program
-    if program in _COPYING:
-        found += sources_of(call)
-    elif program in _SEARCHING:
-        found += call.operands if call.flags & _PATTERN_FLAGS else call.operands[1:]
-        found += [file for flag in ("--include", "-g", "--glob") if (file := call.value_of(flag))]
-    elif program == "git":
-        found += _shown_by_git(call)
-    elif program == "openssl":
-        found += [file for flag in ("-in", "-inkey", "-key") if (file := call.value_of(flag))]
-    elif program in READING:
-        found += call.operands
-    elif program in ("curl", "wget", "http"):
-        found += _sent(call)
-    elif program == "sqlite3":
-        found += call.operands[:1]
-    elif program == "dd":
-        found += [word[3:] for word in call.words if word.startswith("if=")]
-    return found
+    own = _READERS.get(program)
+    if own is None and program in READING:
+        own = _operands
+    named = [file for flag in _FILE_FLAGS.get(program, ()) if (file := call.value_of(flag))]
+    return [*call.reads, *named, *(own(call) if own else ())]
+
+
+def _operands(call: Call) -> Sequence[str]:
+    return call.operands
+
+
+def _searched(call: Call) -> Sequence[str]:
+    found = call.operands if call.flags & _PATTERN_FLAGS else call.operands[1:]
+    return [*found, *(file for flag in ("--include", "-g", "--glob") if (file := call.value_of(flag)))]
+
+
+def _copied_from_here(call: Call) -> Sequence[str]:
+    is_copy = call.operands[:1] == ("cp",)
+    return [each for each in call.operands[1:-1] if ":" not in each] if is_copy else ()
+
+
+def _shown_key(call: Call) -> Sequence[str]:
+    file = call.value_of("-f") if call.flags & {"-y", "-e", "-p"} else None
+    return [file] if file else ()
 
 
 def _sent(call: Call) -> list[str]:
     found = [each for word in call.words[1:] for each in re.findall(r"(?:(?:^|=|;)@|=<)([^;,\s]+)", word)]
+    found += [each[7:] for each in call.words[1:] if each.lower().startswith("file://")]
     encoded = call.value_of("--data-urlencode") or ""
     found += re.findall(r"^\w*@(.+)", encoded)
     found += [target] if (target := call.value_of("-T", "--upload-file", "--post-file", "--body-file")) else []
     return found
+
+
+# Programs that do not read all of their operands; the others that read files are known by their names.
+_READERS: Mapping[str, Callable[[Call], Sequence[str]]] = {
+    **dict.fromkeys(_COPYING, sources_of),
+    **dict.fromkeys(_SEARCHING, _searched),
+    **dict.fromkeys(("curl", "wget", "http"), _sent),
+    **dict.fromkeys(("docker", "podman", "kubectl", "oc", "nerdctl"), _copied_from_here),
+    "git": _shown_by_git,
+    "ssh-keygen": _shown_key,
+    "sqlite3": lambda call: call.operands[:1],
+    "dd": lambda call: [word[3:] for word in call.words if word.startswith("if=")],
+}
+_FILE_FLAGS = {
+    "openssl": ("-in", "-inkey", "-key"),
+    **dict.fromkeys(("mutt", "mail", "mailx", "s-nail", "swaks", "sendemail"), ("-a", "-A", "--attach")),
+}
