@@ -4,7 +4,17 @@ import os
 import sys
 
 # Not `signal`, which takes a millisecond to load: until the handler is set, Ctrl-C prints a traceback.
-from _signal import SIG_IGN, SIGINT, default_int_handler, getsignal, raise_signal  # type: ignore[import-not-found]
+from _signal import (  # type: ignore[import-not-found]
+    SIG_DFL,
+    SIG_IGN,
+    SIG_UNBLOCK,
+    SIGCHLD,
+    SIGINT,
+    default_int_handler,
+    getsignal,
+    pthread_sigmask,
+    raise_signal,
+)
 from _signal import signal as set_handler
 
 EXIT_INTERRUPTED = 130
@@ -12,6 +22,11 @@ EXIT_INTERRUPTED = 130
 if not __package__:
     # Started by its path and isolated (child/isolated.py), so Python may not know where the package is.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - pathlib is slow
+
+# A parent may have SIGCHLD ignored. Then the exit status of every hook would be lost, and with it every deny, here and
+# in whatever is started from here.
+set_handler(SIGCHLD, SIG_DFL)
+pthread_sigmask(SIG_UNBLOCK, (SIGCHLD,))
 
 if getsignal(SIGINT) is default_int_handler:
     # While modules are loaded there is nothing to clean up, and an exception might be caught by one of them.

@@ -22,6 +22,8 @@ def main() -> None:
     """Sets the limits, checks that they hold, and executes the command."""
     words, locale, program, *argv = sys.argv[1:]
     given = dict(word.split("=") for word in words.split())
+    if report := given.pop("report", None):
+        _report_status(int(report))
     if given.pop("network", None):
         _leave_network()
     # After the namespaces, which would undo it.
@@ -43,6 +45,25 @@ def main() -> None:
             if error.errno != errno.ETXTBSY or not pause_s:
                 _refuse(f"{program} can't be executed: {error}")
             time.sleep(pause_s)
+
+
+def _report_status(descriptor: int) -> None:
+    """Forks. The child returns and becomes the command; its parent stays, and writes to the pipe how it ended."""
+    import _signal  # type: ignore[import-not-found]  # noqa: PLC0415 - signal itself is slow to import
+
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+    os.set_inheritable(descriptor, False)  # noqa: FBT003
+    # Signals to the group are for the command; only SIGKILL ends this process before it.
+    mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+    child = os.fork()
+    if not child:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
+        return
+    # The pipes are the command's alone: whoever reads them waits for the end of it.
+    os.closerange(0, descriptor)
+    _, status = os.waitpid(child, 0)
+    os.write(descriptor, b"%d" % status)
+    os._exit(0)
 
 
 def _refuse(why: str) -> None:
@@ -146,9 +167,10 @@ def _limit(kind: int, value: int, more: int = 0) -> None:
 
 def _undo_changes_of_python(locale: str) -> None:
     """Gives the command the signals and the environment that it would have without this program."""
-    import _signal  # type: ignore[import-not-found]  # noqa: PLC0415 - signal itself is slow to import
+    import _signal  # noqa: PLC0415 - signal itself is slow to import
 
-    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+    # SIGCHLD is not Python's doing, but a command that inherits it ignored loses the statuses of its own children.
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGCHLD):
         _signal.signal(number, _signal.SIG_DFL)
     os.environ.pop("LC_CTYPE", None)
     if locale:

@@ -13,6 +13,7 @@ from hookline.child.limit import RESERVES, SCOPE
 from hookline.child.pipes import SharedInput
 from hookline.child.process import Process, why_not_started
 from hookline.child.spawn import BEING_WRITTEN, SHORTAGES
+from hookline.child.status import STATUSES
 
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "LateInput", "run_children"]
 
@@ -164,7 +165,7 @@ class _Batch:
             if not self.slots.try_acquire(slot, self._most):
                 _settle(job)
                 await self.slots.acquire(slot, self._most)
-            if job.parking is None:
+            if job.parking is None or STATUSES.are_contested():
                 process = Process(self, index, job, slot)
             else:
                 claimed_at = time.monotonic()

@@ -15,11 +15,15 @@ from hookline.shell.direct import direct_argv, find_program
 from hookline.shell.quoting import quote_project_variables
 
 
-def start(job: ChildJob, stdio: Stdio, mark: bytes) -> int:
+def start(job: ChildJob, stdio: Stdio, mark: bytes, *, report: int | None = None) -> int:
     """Return the id of the new process; raise an OSError if there is none, and a ValueError for impossible limits.
 
-    The mark is added to its environment.
+    The mark is added to its environment. With `report`, a descriptor, a program in front of the command waits for it
+    and writes its exit status there.
     """
+    if report is not None:
+        reported = confined(_plain_invocation(job, mark), job.limits or ResourceLimits(), report=report)
+        return spawn(reported, job.cwd, stdio, (report,))
     if job.ends_with_us and (invocation := _lasting(job, mark)):
         return spawn(invocation, job.cwd, stdio)
     if job.argv is not None:
@@ -47,6 +51,13 @@ def invocation_of(job: ChildJob) -> Invocation | None:
     if job.argv is not None:
         return program_invocation(job.argv, job.cwd, job.env)
     return direct_invocation(job.command, job.cwd, job.env) if FEATURES.direct else None
+
+
+def _plain_invocation(job: ChildJob, mark: bytes) -> Invocation:
+    """The program without a shell that was asked for, or else bash with the command."""
+    if job.argv is not None:
+        return program_invocation(job.argv, job.cwd, job.env, mark)
+    return shell_invocation(job.command, job.cwd, job.env, mark)
 
 
 def _lasting(job: ChildJob, mark: bytes) -> Invocation | None:

@@ -21,10 +21,13 @@ def can_confine() -> bool:
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
-def confined(invocation: Invocation, limits: ResourceLimits, *, ends_with: int | None = None) -> Invocation:
+def confined(
+    invocation: Invocation, limits: ResourceLimits, *, ends_with: int | None = None, report: int | None = None
+) -> Invocation:
     """The same program within limits; raise a ValueError if they can't be understood, or not be set from here.
 
-    With `ends_with`, the number of its parent, it is killed when the parent's thread that starts it ends.
+    With `ends_with`, the number of its parent, it is killed when the parent's thread that starts it ends. With
+    `report`, a descriptor that it inherits, its exit status is written there.
     """
     if limits.fault is not None:
         raise ValueError(limits.fault)
@@ -35,6 +38,7 @@ def confined(invocation: Invocation, limits: ResourceLimits, *, ends_with: int |
         **limits.to_dict().get("limits", {}),
         **({} if limits.network else {"network": "off"}),
         **({} if ends_with is None else {"parent": ends_with}),
+        **({} if report is None else {"report": report}),
     }
     words = " ".join(f"{name}={value}" for name, value in given.items())
     # Python changes this variable for programs that it executes.

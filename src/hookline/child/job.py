@@ -102,5 +102,7 @@ class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Who ran it on another machine, and which of its hooks decided."""
     is_shortage: bool = False
     """True when the process could not be started or watched for lack of descriptors, processes or memory."""
+    is_status_lost: bool = False
+    """True when the process has run and nobody can say how it ended: it may have denied."""
     error: str | None = None
     """Why the process could not be started, watched or killed, or that its status was lost; None after a timeout."""

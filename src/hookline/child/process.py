@@ -14,6 +14,7 @@ from hookline.child.limit import Limit
 from hookline.child.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
 from hookline.child.reaper import REAPER, signal_group
 from hookline.child.spawn import BEING_WRITTEN, SHORTAGES
+from hookline.child.status import STATUS_LOST, STATUSES, StatusReport, open_report
 from hookline.child.watcher import Watcher, watcher_for
 from hookline.contract.vocabulary import RunWay
 
@@ -21,10 +22,6 @@ _UNKILLABLE_S = 2.0
 _NEVER = float("inf")
 _LONGEST_TIMEOUT_MS = 1e15
 
-_STATUS_LOST = (
-    "the hook's exit status was lost: the program around it ignores SIGCHLD or waits for every child, "
-    "so whether the hook succeeded is not known"
-)
 _UNKILLABLE = "the hook did not exit even after SIGKILL, so it was left alone"
 
 
@@ -53,6 +50,8 @@ class Process:
     """Timeout and duration count from here; if it is not set before `start`, they count from there."""
     _error: str | None = None
     _is_shortage = False
+    _is_status_lost = False
+    _report: StatusReport | None = None
     _status: int | None = None
     _terminated_at: float | None = None
     _timed_out = False
@@ -93,7 +92,7 @@ class Process:
         try:
             self._mark = next(strays.MARKS)
             woken = 0 if self._claim is None else self._wake(self._claim, child_ends)
-            self._pid = woken or command.start(job, child_ends, self._mark)
+            self._pid = woken or self._start_new(child_ends)
         except BaseException:
             self._close_pipes()
             raise
@@ -112,6 +111,15 @@ class Process:
             self._pidfd = self._watcher.watch_exit(self._pid, self._on_exit)
         except Exception as error:  # noqa: BLE001 - the process runs, so it must neither be started again nor be lost
             self._abandon_unwatched(error)
+
+    def _start_new(self, child_ends: Stdio) -> int:
+        self._report = open_report()
+        if self._report is None:
+            return command.start(self.job, child_ends, self._mark)
+        try:
+            return command.start(self.job, child_ends, self._mark, report=self._report.write_end)
+        finally:
+            self._report.started()
 
     def _wake(self, claim: Claim, child_ends: Stdio) -> int:
         """Give the event to the process that waits for it; return its id, or 0 if a process has to be started."""
@@ -209,6 +217,7 @@ class Process:
     def _abandon_unwatched(self, error: Exception) -> None:
         if not self._has_exited:
             self._error = f"the hook could not be watched and was ended: {error}"
+            self._is_status_lost = True
             self._is_shortage = getattr(error, "errno", None) in SHORTAGES
         self.abandon()
 
@@ -232,11 +241,12 @@ class Process:
             try:
                 reaped, status = os.waitpid(self._pid, os.WNOHANG)
             except ChildProcessError:
-                self._error = _STATUS_LOST
+                STATUSES.was_lost = True
             else:
                 if not reaped:  # a tracer (a debugger, strace) has to see the exit first
                     self._watcher.wait_in_thread(self._pid, self._on_exit)
                     return
+        status = self._hooks_own(status)
         REAPER.running.discard(self._pid)
         if self._should_start_cold():
             self._start_cold()
@@ -255,6 +265,18 @@ class Process:
             self._owner.schedule(self, time.monotonic() + self._owner.limits.pipe_grace_s)
             self._watch_pipes()
 
+    def _hooks_own(self, status: int | None) -> int | None:
+        """The status of the hook, where that of our child may be another program's, or unknown."""
+        if self._report is not None:
+            # Of the program in front, only its violent end says something about the hook.
+            was_killed = status is not None and os.WIFSIGNALED(status)
+            reported = self._report.read()
+            status = status if reported is None and was_killed else reported
+        if status is None and self._terminated_at is None:
+            self._is_status_lost = True
+            self._error = STATUS_LOST
+        return status
+
     def _should_start_cold(self) -> bool:
         """Whether the process has died before it ran anything of the hook, and there is time for another one."""
         if self._claim is None or self._terminated_at is not None or self._claim.has_taken():
@@ -266,7 +288,7 @@ class Process:
         """Start a process in place of the one that waited and has died."""
         self._release_claim()
         self._close_pipes()
-        self._pid, self._error, self._watches_pipes = 0, None, False
+        self._pid, self._error, self._watches_pipes, self._is_status_lost = 0, None, False, False
         try:
             self.start()
         except Exception as error:  # noqa: BLE001 - the others must not wait for this one
@@ -284,7 +306,7 @@ class Process:
         way = RunWay.COLD if self._claim is None else RunWay.WARM
         try:
             code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
-            if self.job.limits is not None:
+            if self.job.limits is not None or self._report is not None:
                 self._error = self._error or refusal(code, self._stderr.content.getvalue())
             outcome = ChildOutcome(
                 exit_code=code if code is not None and code >= 0 else None,
@@ -297,15 +319,23 @@ class Process:
                 duration_ms=(time.monotonic() - self.started_at) * 1000,
                 error=self._error,
                 is_shortage=self._is_shortage,
+                is_status_lost=self._is_status_lost,
                 way=way,
             )
         except Exception as error:  # noqa: BLE001 - such as a lack of memory: the others must not wait forever
-            outcome = ChildOutcome(error=f"the hook's outcome is not known: {error!r}", is_shortage=True)
+            outcome = ChildOutcome(
+                error=f"the hook's outcome is not known: {error!r}", is_shortage=True, is_status_lost=True
+            )
+        self._close_report()
         self._owner.slots.release(self._slot)
         self._owner.finished(self, outcome)
         if self._claim is not None:
             with contextlib.suppress(Exception):  # the outcome is known, whatever happens here
                 self._release_claim()
+
+    def _close_report(self) -> None:
+        if self._report is not None:
+            self._report.close()
 
     def _close_pidfd(self) -> None:
         if self._pidfd >= 0:
@@ -313,6 +343,7 @@ class Process:
             self._watcher.close(pidfd)
 
     def _close_pipes(self) -> None:
+        self._close_report()
         self._stdin.close()
         self._stdout.close()
         self._stderr.close()

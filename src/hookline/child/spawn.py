@@ -18,7 +18,7 @@ SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
 # This one, when somebody has finished writing the program.
 BEING_WRITTEN = errno.ETXTBSY
 
-_HIGHEST_STDIO = 2
+HIGHEST_STDIO = 2
 _ERROR_BYTES = 256
 _ERROR_WAIT_MS = 1000
 
@@ -55,8 +55,8 @@ def spawn(invocation: Invocation, cwd: str, stdio: Stdio, keep: tuple[int, ...] 
     error_read, error_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         try:
-            if error_write <= _HIGHEST_STDIO:
-                error_write = _move_above_stdio(error_write)
+            if error_write <= HIGHEST_STDIO:
+                error_write = move_above_stdio(error_write)
             pipes = (stdin, -1, -1, stdout, -1, stderr, error_read, error_write)
             kept = tuple(sorted((error_write, *keep))) if keep else (error_write,)
             pid: int = _fork_exec(argv, (executable,), _CLOSE_FDS, kept, cwd, env, *pipes, *_LAST_ARGUMENTS)
@@ -75,9 +75,9 @@ def spawn(invocation: Invocation, cwd: str, stdio: Stdio, keep: tuple[int, ...] 
     return pid
 
 
-def _move_above_stdio(fd: int) -> int:
+def move_above_stdio(fd: int) -> int:
     """Give the descriptor another number: in a program without stdin, stdout or stderr the child would overwrite it."""
-    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGHEST_STDIO + 1)
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGHEST_STDIO + 1)
     os.close(fd)
     return moved
 

@@ -183,7 +183,7 @@ class Worker:
         is_ours = process is self._process
         # It may end between two events.
         if is_ours and not (is_clean and self._count and not self._sent):
-            self._fail(why)
+            self._fail(why, is_status_lost=process.is_status_lost)
             return
         self._note_stderr(process)
         if is_ours:
@@ -403,7 +403,7 @@ class Worker:
         text = b"" if self._process is None else self._process.unfinished
         return f"; its worker wrote {shown(text)} without a line break behind it" if text else ""
 
-    def _fail(self, why: str, *, is_counted_event: bool = True) -> None:
+    def _fail(self, why: str, *, is_counted_event: bool = True, is_status_lost: bool = False) -> None:
         """Ends the process, and fails what it was asked; an event that was not sent yet gets the next process."""
         stderr = b""
         effect = "" if self._process is None else "; all of its processes were ended"
@@ -412,14 +412,15 @@ class Worker:
             stderr = process.take_stderr()
             process.end()
         self.crashes.add(why)
-        failed = list(self._sent.values())
+        asked = failed = list(self._sent.values())
         self._sent = {}
         if not self._is_ready and self._waiting and is_counted_event:
-            failed.append(self._waiting.popleft())
+            failed = [*asked, self._waiting.popleft()]
         self._is_ready = False
         self._note(f"its worker {why}{effect}", stderr)
         for event in failed:
-            event.end(ChildOutcome(error=f"has no answer: its worker {why}", stderr=stderr))
+            error = f"has no answer: its worker {why}"
+            event.end(ChildOutcome(error=error, stderr=stderr, is_status_lost=is_status_lost and event in asked))
         if (given_up := self.why_given_up()) is not None:
             then = "runs cold" if self._options.runs_cold else "fails"
             self._note(f"{given_up}; until then the hook {then} at each event", b"")

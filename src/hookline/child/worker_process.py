@@ -15,6 +15,7 @@ from hookline.child import command, strays
 from hookline.child.confine import refusal
 from hookline.child.job import ChildJob
 from hookline.child.reaper import REAPER, signal_group
+from hookline.child.status import STATUSES
 from hookline.child.watcher import Watcher, watcher_for
 
 _READ_BYTES = 1 << 16
@@ -69,6 +70,8 @@ class WorkerProcess:
         self._pidfd = -1
         self.is_over = False
         """True once nothing more is read from it."""
+        self.is_status_lost = False
+        """True if it has exited and the program around us has taken its status."""
         self._mark = next(strays.MARKS)
         self._fds: dict[str, int] = {}
         self._watched: set[str] = set()
@@ -306,9 +309,11 @@ class WorkerProcess:
         self._signal_all()
         is_reaped = status is not None
         if status is None:
-            with contextlib.suppress(ChildProcessError):
+            try:
                 reaped, found = os.waitpid(self.pid, os.WNOHANG)
                 is_reaped, status = (True, found) if reaped else (False, None)
+            except ChildProcessError:
+                self.is_status_lost = STATUSES.was_lost = True
         code = None if status is None else os.waitstatus_to_exitcode(status)
         self._let_go(is_reaped=is_reaped)
         self._owner.on_end(self, _ending(code, bytes(self._stderr_kept)), is_clean=code == 0)

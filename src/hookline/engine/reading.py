@@ -85,6 +85,8 @@ def read_run(
         is_shortage=outcome.is_shortage,
         advice=advice,
     )
+    if outcome.is_status_lost:
+        return _unknown(result)
     return result if hook.on_error is _ALLOW else _closed(result, is_cut=outcome.stdout_truncated)
 
 
@@ -136,6 +138,14 @@ def _is_text(body: str) -> bool:
 def _cut(outcome: ChildOutcome) -> str:
     cut = f"stdout was cut after {len(outcome.stdout)} bytes, so nothing was read from it"
     return f"{cut}; print less, or raise hooksConfig.outputLimit"
+
+
+def _unknown(result: HookExecutionResult) -> HookExecutionResult:
+    """The result of a hook that has run, and of which nobody knows how it ended, as a deny: it may have been one."""
+    if not can_block(result.hook):
+        return result
+    refusal = deny(f"{result.hook.label}: {result.error}; blocked, because it may have denied", rank=result.hook.rank)
+    return msgspec.structs.replace(result, answer=refusal)
 
 
 def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult:
