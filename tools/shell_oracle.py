@@ -27,8 +27,8 @@ LISTS = Path(__file__).parent.parent / "tests" / "packs" / "data"
 UNKNOWN = "?"
 # Words of the grammar that one of the two reads as programs.
 _NO_PROGRAMS = frozenset((":", "[", "[[", "time", "coproc"))
-# tree-sitter takes a continued line for a blank, and the braces behind `time` and `coproc NAME` for programs.
-_MISREAD = frozenset(("e\\\ncho hi", "time { a; b; }", "coproc N { a; }"))
+# tree-sitter takes a continued line for a blank, and for programs the braces behind `time` and `coproc NAME`, and -p.
+_MISREAD = frozenset(("e\\\ncho hi", "time { a; b; }", "time -p a", "coproc N { a; }"))
 _DECLARING = frozenset(("declare", "typeset", "export", "readonly", "local", "unset"))
 
 

@@ -46,7 +46,7 @@ def shown(items: tuple[Item, ...]) -> list[object]:
         pytest.param("a <<E b\n$C\nE\nd", [("a",), "<<", ("b",), "\n", (["$C"], "\n"), ("d",)], id="here-document"),
         pytest.param("a <<'E'\n$C\nE", [("a",), "<<", "\n", ("$C\n",)], id="quoted-here-document"),
         pytest.param('$"a" "$" $', [(["$"], "a"), ("$",), ("$",)], id="dollar-signs"),
-        pytest.param("((a > b)) && c", ["((", "&&", ("c",)], id="arithmetic"),
+        pytest.param("((a > b)) && c", ["((", (), "&&", ("c",)], id="arithmetic"),
     ],
 )
 def test_words_and_operators(command: str, items: list[object]) -> None:

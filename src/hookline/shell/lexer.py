@@ -250,7 +250,7 @@ class _Level:
         reader, starts_word = self._reader, not self._pieces
         self._end_word(is_before_redirection=reader.text[reader.at] in "<>")
         if starts_word and reader.text.startswith("((", reader.at) and (inner := reader.arithmetic(2)):
-            self._items += ["((", inner] if inner.pieces else ["(("]
+            self._items += ["((", inner]
         elif heredoc := reader.take(_HEREDOC):
             self._items.append("<<")
             reader.heredocs.append(heredoc)

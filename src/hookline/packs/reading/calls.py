@@ -2,33 +2,45 @@
 
 import posixpath
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import NamedTuple, Protocol, TypedDict, Unpack
 
 from hookline.packs.known import OPTIONS
+from hookline.packs.reading.grammar import GRAMMARS, split
 from hookline.packs.reading.words import UNKNOWN
-
-# What stands behind the options of these programs is a command with flags of its own. The flags take a value.
-_RUNNING: dict[str, frozenset[str]] = {
-    "sudo": frozenset(("-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "-r", "-t")),
-    **dict.fromkeys(("doas", "env", "runuser", "su"), frozenset(("-u", "-C", "-g"))),
-    **dict.fromkeys(("nice", "timeout", "ionice", "stdbuf"), frozenset(("-n", "-s", "-k", "-c"))),
-    **dict.fromkeys(("nohup", "setsid", "time", "exec", "strace", "watch"), frozenset(("-o", "-e", "-a", "-n"))),
-}
+from hookline.shell.pieces import Item
 
 
 class Stream(NamedTuple):
-    """What stands in a pipe: where it is from, and its text where that is known."""
+    """What stands in a pipe: where it is from, and its text where that is a plain literal."""
 
     kinds: frozenset[str] = frozenset()
     """`network`, `secret`, `environment`, `file` or `unknown`; several, where commands mix them."""
     text: str | None = None
     entries: tuple[str, ...] = ()
     """The paths that it lists, as patterns."""
+    is_given: bool = True
+    """False where there is no pipe, so that a program reads what the whole command reads."""
 
 
-NOTHING = Stream()
+NOTHING = Stream(is_given=False)
 ANYTHING = Stream(kinds=frozenset({"unknown"}))
+FILE = Stream(kinds=frozenset({"file"}))
+
+ELSEWHERE = "/elsewhere"
+"""The directory of commands on another machine, or in a container."""
+
+
+def merged(streams: Sequence[Stream]) -> Stream:
+    """What several commands write one after the other."""
+    if len(streams) == 1:
+        return streams[0]
+    kinds = frozenset(kind for each in streams for kind in each.kinds)
+    texts = [each.text for each in streams]
+    text = None if None in texts or not texts else "\n".join(each or "" for each in texts)
+    entries = tuple(entry for each in streams for entry in each.entries)
+    return Stream(kinds if text is not None or kinds or entries else frozenset({"unknown"}), text, entries)
 
 
 class Surroundings(TypedDict, total=False):
@@ -96,7 +108,8 @@ class Call:
         operands: list[str] = []
         with_value = OPTIONS.get(self.program, frozenset())
         # The flags of a command that it runs are not its own.
-        own = 1 + len(_leading(self.words[1:], _RUNNING[self.program])) if self.program in _RUNNING else len(self.words)
+        grammar = GRAMMARS.get(self.program)
+        own = len(self.words) if grammar is None else 1 + split(grammar, self.words[1:]).own
         index = 1
         while index < len(self.words):
             word = self.words[index]
@@ -154,14 +167,6 @@ def _read_flag(word: str, with_value: frozenset[str]) -> tuple[list[str], bool]:
     return found, word in with_value
 
 
-def _leading(words: tuple[str, ...], with_value: frozenset[str]) -> tuple[str, ...]:
-    """The words up to the first that is neither a flag nor the value of one."""
-    index = 0
-    while index < len(words) and words[index].startswith("-"):
-        index += 2 if words[index] in with_value else 1
-    return words[:index]
-
-
 class Reader(Protocol):
     """What reads commands, for programs that run others: see commands.py."""
 
@@ -170,10 +175,15 @@ class Reader(Protocol):
     home: str
     project: str
     given: set[str]
+    made_by: list[str]
+    """The calls of the substitutions in the command that is being read."""
 
     @property
     def substituted(self) -> Stream:
-        """The output of the last `<(…)`, or of a substitution that is not known."""
+        """The output of the substitutions in the command that is being read, where that is not known."""
+
+    def start_command(self) -> None:
+        """Forgets the substitutions of the command before."""
 
     def emit(self, words: Sequence[str], **surroundings: Unpack[Surroundings]) -> Stream:
         """Adds a call and those that it makes in turn; returns what it writes to its output."""
@@ -182,21 +192,58 @@ class Reader(Protocol):
         """One simple command, with its alias replaced."""
 
     def inner(
-        self, text: str, stdin: Stream = NOTHING, *, arguments: Sequence[str] = (), via: tuple[str, ...] = ()
+        self,
+        text: str,
+        stdin: Stream = NOTHING,
+        *,
+        arguments: Sequence[str] = (),
+        via: tuple[str, ...] = (),
+        given: frozenset[str] = frozenset(),
+        is_same_shell: bool = False,
     ) -> Stream:
         """Reads a command that another one hands to a shell."""
 
     def doubt(self, sentence: str) -> None:
         """Notes something that can't be known."""
 
+    def guessing(self) -> AbstractContextManager[None]:
+        """Reads a text that may be no command at all: what can't be known about it is not noted."""
+
+    def spend(self, steps: int) -> None:
+        """Counts steps; past the budget nothing more is read."""
+
+    def define(self, name: str, body: tuple[Item, ...]) -> None:
+        """Notes a function."""
+
+    def values(self, name: str) -> tuple[str, ...] | None:
+        """The values that a variable may have; None where it was not set here."""
+
     def assign(self, name: str, *values: str) -> None:
         """Gives a variable the values that it may have."""
+
+    def forget(self, *names: str) -> None:
+        """Makes variables unknown, or all of them if none is named."""
+
+    def refer(self, name: str) -> None:
+        """Makes a variable unknown for good: another name writes to it."""
+
+    def assigned(self, pairs: Sequence[str]) -> AbstractContextManager[None]:
+        """Sets variables, as `NAME=value`, for one command."""
+
+    def scoped(self) -> AbstractContextManager[None]:
+        """A subshell: its directory and its variables are its own."""
+
+    def piped(self) -> AbstractContextManager[None]:
+        """A part of a pipeline: in some shells its variables are its own, in others they are not."""
+
+    def elsewhere(self) -> AbstractContextManager[None]:
+        """Another machine or container: what is relative there is not below this project."""
 
     def alias(self, name: str, text: str) -> None:
         """Gives a word another meaning for the rest of the command."""
 
-    def text_of(self, path: str) -> str | None:
-        """The text that this command has written to a file."""
+    def written(self, path: str) -> Stream | None:
+        """What this command has written to a file; None for a file that it did not write."""
 
     def change_directory(self, directory: str) -> None:
         """Follows `cd`."""

@@ -1,40 +1,68 @@
-"""Programs in other languages that stand in a command: what their strings run or delete."""
+"""Programs in other languages that stand in a command: what their code runs or deletes.
+
+Code is a literal or unsure, like any text that reaches an interpreter. In a literal, each call that starts a program or
+runs other code must itself have literals as its arguments; these are read as commands, and anything else is unsure.
+"""
 
 import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from hookline.packs.reading.calls import Call, Reader
-from hookline.packs.reading.words import OUTPUT, UNKNOWN
+from hookline.packs.reading.calls import Call, Reader, Stream
+from hookline.packs.reading.literals import Code, Literal
+from hookline.packs.reading.shells import STDIN
+from hookline.packs.reading.words import OUTPUT, UNKNOWN, is_known
 
-# The flags behind which code stands.
-_FLAGS = {
-    "python": ("-c",),
-    "pypy": ("-c",),
-    "perl": ("-e", "-E", "-ne", "-pe", "-le", "-nle", "-ple", "-pie"),
-    "ruby": ("-e", "-ne", "-pe"),
-    "node": ("-e", "--eval", "-p", "--print"),
-    "nodejs": ("-e", "--eval", "-p", "--print"),
-    "bun": ("-e", "--eval"),
-    "deno": ("eval",),
-    "php": ("-r",),
-    "lua": ("-e",),
-    "osascript": ("-e",),
-    "Rscript": ("-e",),
-    "awk": (),
-    "gawk": (),
-    "mawk": (),
-    "nawk": (),
-    "sed": (),
+
+class _Language(NamedTuple):
+    """How an interpreter gets its code."""
+
+    code: str = ""
+    """Letters of options whose value is code."""
+    values: str = ""
+    """Letters of options with another value."""
+    long: tuple[str, ...] = ()
+    """Long options whose value is code."""
+    long_values: tuple[str, ...] = ()
+    first: bool = False
+    """Its first operand is code, unless an option has it."""
+    files: str = ""
+    """Letters of options whose value is a file with code."""
+    reads: bool = True
+    """Without code and file it runs its input."""
+
+
+_AWK = _Language("e", "vFim", ("--source",), ("--assign", "--field-separator"), first=True, files="f", reads=False)
+_LANGUAGES: Mapping[str, _Language] = {
+    **dict.fromkeys(("python", "pypy"), _Language("c", "WXQ", (), ("--check-hash-based-pycs",))),
+    "perl": _Language("eE", "IMmiFDCx0l"),
+    "ruby": _Language("e", "IrFECTKWix0", (), ("--encoding",)),
+    **dict.fromkeys(
+        ("node", "nodejs"),
+        _Language("ep", "rC", ("--eval", "--print"), ("--require", "--import", "--loader", "--conditions")),
+    ),
+    "bun": _Language("ep", "r", ("--eval", "--print"), ("--preload",), reads=False),
+    "deno": _Language(reads=False),
+    "php": _Language("rBRE", "dczS", ("--run",), (), files="f"),
+    **dict.fromkeys(("lua", "luajit"), _Language("e", "l")),
+    "osascript": _Language("e", "l"),
+    **dict.fromkeys(("Rscript", "R"), _Language("e", "f", (), (), reads=True)),
+    "julia": _Language("eE", "LpJtC", ("--eval", "--print"), ("--load", "--project")),
+    **dict.fromkeys(("tclsh", "wish"), _Language()),
+    "expect": _Language("c", "", (), (), files="fb"),
+    **dict.fromkeys(
+        ("groovy", "scala", "elixir", "racket", "clojure", "clj", "ghc", "raku"), _Language("e", reads=False)
+    ),
+    "guile": _Language("c", "lLex"),
+    **dict.fromkeys(("octave", "sbcl", "iex"), _Language("", "", ("--eval",))),
+    **dict.fromkeys(("pwsh", "powershell"), _Language()),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), _AWK),
+    **dict.fromkeys(("sed", "gsed"), _Language("e", "l", ("--expression",), (), first=True, files="f", reads=False)),
+    **dict.fromkeys(("irb", "jshell", "ghci"), _Language()),
+    **dict.fromkeys(("ipython", "ipython3"), _Language("c")),
 }
-# Options before the script that take a value, and the names of the input itself.
-_WITH_VALUE = frozenset(("-W", "-X", "-I", "-r", "--require", "--import", "-C"))
-_INPUT = frozenset(("-", "--", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _VERSIONED = re.compile(r"(python|pypy|ruby|perl|lua|php|node)[0-9.]*$")
-_RUNS = re.compile(
-    r"\b(?:system|popen\d?|Popen|subprocess|check_output|check_call|spawn\w*|exec(?:l|le|lp|lpe|v|ve|vp|vpe)?(?!\w)|shell_exec|passthru|proc_open"
-    r"|child_process|execSync|execFile\w*"
-    r"|os\.execute|do shell script|getoutput|getstatusoutput|pty\.spawn|IO\.popen|%x)"
-    r"|`|\|\s*getline|\|\s*\"(?:sh|bash)"
-)
 _DELETES = re.compile(
     r"(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rimraf|delete_tree|fs\.rm"
     r"|remove_entry\w*|removedirs)"
@@ -43,16 +71,11 @@ _DELETES = re.compile(
 _UNLINKS = re.compile(
     r"(?:os\.remove|os\.unlink|unlinkSync|\bunlink|File\.delete)\s*\(?\s*(?:glob\s*\(?\s*)?(\"[^\"]*\"|'[^']*')"
 )
-_STRING = re.compile(
-    r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`|%x[({\[]([^)}\]]*)|qx?[({/]([^)}/]*)", re.DOTALL
-)
-_LIST = re.compile(r"[\[(]\s*((?:[\"'][^\"']*[\"']\s*,\s*)+[\"'][^\"']*[\"'])\s*,?\s*[\])]")
 _MADE_UP = re.compile(r"\b(?:exec|eval|compile|execfile|runpy|Function)\s*\(|\binstance_eval\b|\beval\b")
 _FETCHES = re.compile(
     r"urlopen|urllib|\brequests\b|httpx|http\.get|https\.get|\bfetch\(|Net::HTTP|LWP|file_get_contents\(.https?:"
     r"|\b(?:curl|wget)\b|[\"']https?[\"']\)\.get|open-uri|URI\.open|\bget\(?\s*[\"']https?:"
 )
-_DECODES = re.compile(r"b64decode|base64|fromhex|unhexlify|codecs\.|zlib|marshal|atob\(|unpack")
 _CONNECTS = re.compile(r"\bsocket\b|fsockopen|TCPSocket|Socket::INET|net\.connect|net\.Socket|/inet/tcp", re.IGNORECASE)
 _HANDS_OVER = re.compile(
     r"dup2|pty\.spawn|/bin/(?:ba|z|da)?sh|cmd\.exe|subprocess|\bsystem\b|fdopen"
@@ -83,55 +106,32 @@ _SIGNS = {
 }
 
 
+# What a program starts that is not in the same language, or code that it runs.
+_STARTS = re.compile(
+    r"(?<![\w$@%])(?:(?P<module>[\w:]*)\s*(?:\.|::|->)\s*)?"
+    r"(?P<name>system|popen[234]?e?|Popen|check_output|check_call|getoutput|getstatusoutput|posix_spawnp?|spawn[a-zA-Z]*"
+    r"|exec[lv]p?e?|exec|execSync|execFile(?:Sync)?|shell_exec|passthru|proc_open|pcntl_exec|execute|startfile|capture[23]e?"
+    r"|pipeline\w*|run|call|eval|evalScript|execfile|Function|instance_eval|class_eval|module_eval|runInNewContext|runInThisContext"
+    r"|create_subprocess_(?:shell|exec)|shell|sh)\b(?P<open>\s*\(|\s+(?=[\ue010$@]))?"
+)
+# These names mean something else, too: only with these modules do they start a program.
+_NEEDS = {
+    **dict.fromkeys(("run", "call"), re.compile(r"\bsubprocess\b|\bsh\b")),
+    **dict.fromkeys(("execute",), re.compile(r"\bos\s*\.\s*execute\b")),
+    **dict.fromkeys(("shell", "sh"), re.compile(r"\bshelljs\b|\bzx\b")),
+}
+_ANOTHER_NAME = re.compile(
+    r"\b(?:system|popen|Popen|run|call|check_output|exec\w*|spawn\w*|getoutput)\s+as\s+\w|=\s*(?:os|subprocess|child_process)\s*\.\s*\w+\s*(?:;|$|\n)"
+    r"|\b(?:execSync|exec|spawn\w*)\s*:\s*\w|__import__\s*\(\s*(?!\ue010\d+\ue011\s*[,)])|\b__builtins__\b|import_module\s*\(\s*(?!\ue010\d+\ue011\s*[,)])"
+    r"|getattr\s*\(\s*(?:os|subprocess|__import__|importlib)|\brequire\s*\(\s*(?!\ue010\d+\ue011\s*[,)])|\bglobals\s*\(\s*\)\s*\[|\bpublic_send\b|\.send\s*\(\s*:"
+    r"|\bcall_user_func"
+)
+_PROGRAMS = re.compile(r"(?:^|[^\w])(?:os|subprocess|child_process|pty|commands|popen2|Open3)\b")
+
+
 def is_interpreter(program: str) -> bool:
     """Whether a program may get code in its arguments or its input."""
-    return _language(program) in _FLAGS
-
-
-def follow(commands: Reader, call: Call) -> None:
-    """Adds what the code of a call runs and deletes."""
-    language = _language(call.program)
-    for piece in _pieces(commands, call, language):
-        if UNKNOWN in piece and "network" in commands.substituted.kinds:
-            commands.emit(("run-from-network",))
-        read(commands, piece, language)
-    if _reads_network(commands, call, language):
-        commands.emit(("run-from-network",))
-
-
-def _pieces(commands: Reader, call: Call, language: str) -> list[str]:
-    """The code that stands in the command itself."""
-    if not _FLAGS[language]:
-        return list(call.operands[:1])
-    value = call.value_of(*_FLAGS[language])
-    if value is not None:
-        return [value]
-    if call.operands and (text := commands.text_of(call.path(call.operands[0]))) is not None:
-        return [text]
-    return [] if _has_script(call) or call.stdin.text is None else [call.stdin.text]
-
-
-def _has_script(call: Call) -> bool:
-    """Whether it runs a file or a module, so that its input is data."""
-    words = iter(call.words[1:])
-    for word in words:
-        if word in _INPUT:
-            return False
-        if word in _WITH_VALUE:
-            next(words, None)
-        elif word.startswith("-m") and _language(call.program) in ("python", "pypy"):
-            return (word[2:] or next(words, "")) not in ("code", "pdb", "runpy")
-        elif not word.startswith("-"):
-            return True
-    return False
-
-
-def _reads_network(commands: Reader, call: Call, language: str) -> bool:
-    if not _FLAGS[language] or call.value_of(*_FLAGS[language]) is not None:
-        return False
-    if any(OUTPUT in word for word in call.words):
-        return "network" in commands.substituted.kinds
-    return not _has_script(call) and "network" in call.stdin.kinds
+    return _language(program) in _LANGUAGES
 
 
 def _language(program: str) -> str:
@@ -139,24 +139,255 @@ def _language(program: str) -> str:
     return found[1] if found else program
 
 
-def read(commands: Reader, code: str, language: str) -> None:
-    """Adds what a piece of code runs and deletes."""
-    if language == "sed":
-        for found in re.finditer(r"(?:^|;|\d)\s*e\s+([^;]+)$", code):
-            commands.inner(found[1])
+def follow(commands: Reader, call: Call) -> None:
+    """Adds what the code of a call runs and deletes."""
+    language = _language(call.program)
+    given = _Given(call, _LANGUAGES[language])
+    for piece in given.code:
+        _literal(commands, Stream(call.given - {"shown", "variable"}, piece), language)
+    for file in given.files:
+        stream = call.stdin if file in STDIN else commands.substituted if OUTPUT in file else None
+        stream = commands.written(call.path(file)) if stream is None else stream
+        if stream is not None:
+            _literal(commands, stream, language)
+    if given.runs_input:
+        _literal(commands, call.stdin, language)
+
+
+def _literal(commands: Reader, stream: Stream, language: str) -> None:
+    """Code that reaches an interpreter."""
+    if not stream.is_given:
         return
+    is_made_up = stream.text is None or not is_known(stream.text)
+    if is_made_up and "network" in stream.kinds:
+        commands.emit(("run-from-network",))
+    elif is_made_up and (stream.text is None or stream.kinds or not stream.text.replace(UNKNOWN, "").strip()):
+        commands.doubt("an interpreter runs the output of another program")
+    if stream.text is not None:
+        read(commands, stream.text, language)
+
+
+class _Given:
+    """The code of a call: in its options, in files, or in its input."""
+
+    def __init__(self, call: Call, language: _Language) -> None:
+        self.code: list[str] = []
+        self.files: list[str] = []
+        self._language = language
+        self._words = list(call.words[1:])
+        self._is_module = False
+        self._is_powershell = call.program in ("pwsh", "powershell")
+        self._is_python = _language(call.program) in ("python", "pypy")
+        rest = self._options()
+        if call.program == "deno" and rest[:1] == ["eval"]:
+            self.code += [word for word in rest[1:] if not word.startswith("-")][:1]
+        elif rest and language.first and not self.code and not self.files:
+            self.code.append(rest[0])
+        elif rest and not language.first and not self.code and not self._is_module:
+            self.files.append(rest[0])
+        if self._is_powershell and self.code == ["-"]:
+            self.code = []
+        is_stdin = language.reads and not (self.code or self.files or self._is_module)
+        self.runs_input = is_stdin and not ({"--version", "--help", "-V", "-v", "-h"} & {*self._words})
+
+    def _options(self) -> list[str]:
+        """Takes the options; returns what stands behind them."""
+        words = self._words
+        index = 0
+        while index < len(words):
+            word = words[index]
+            if word == "--":
+                return words[index + 1 :]
+            if not word.startswith("-") or word in STDIN:
+                return words[index:]
+            index += self._powershell(word, index) if self._is_powershell else self._option(word, index)
+            if self._is_python and (self.code or self._is_module):
+                return []
+        return []
+
+    def _option(self, word: str, index: int) -> int:
+        """Takes one option, and says how many words it has."""
+        following = self._words[index + 1] if index + 1 < len(self._words) else ""
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            if name in self._language.long:
+                self.code.append(value if equals else following)
+                return 1 if equals else 2
+            return 2 if name in self._language.long_values and not equals else 1
+        for at, letter in enumerate(word[1:], 1):
+            rest = word[at + 1 :]
+            if letter in self._language.code and not (letter == "p" and rest):
+                self.code.append(rest or following)
+                return 1 if rest else 2
+            if letter in self._language.files:
+                self.files.append(rest or following)
+                return 1 if rest else 2
+            if self._is_python and letter == "m":
+                self._is_module = (rest or following) not in ("code", "pdb", "runpy")
+                return 1 if rest else 2
+            if letter in self._language.values:
+                # Some have an optional value, which is attached.
+                return 1 if rest or letter in "ix0lFCWE" else 2
+        return 1
+
+    def _powershell(self, word: str, index: int) -> int:
+        name = word.lower().lstrip("-")
+        if name and "command".startswith(name):
+            self.code.append(" ".join(self._words[index + 1 :]))
+        elif name and "file".startswith(name):
+            self.files.append(next(iter(self._words[index + 1 :]), ""))
+        elif name and "encodedcommand".startswith(name):
+            self.code.append(UNKNOWN)
+        else:
+            return 1
+        return len(self._words)
+
+
+def read(commands: Reader, text: str, language: str) -> None:
+    """Adds what a piece of code runs and deletes."""
+    commands.spend(4 * len(text))
+    if language in ("sed", "gsed"):
+        _sed(commands, text)
+        return
+    if language in ("pwsh", "powershell"):
+        commands.inner(text)
+        return
+    if language in ("tclsh", "wish", "expect"):
+        for found in _TCL.finditer(text):
+            commands.inner(found[1])
     for program, signs in _SIGNS.items():
-        if all(sign.search(code) for sign in signs):
+        if all(sign.search(text) for sign in signs):
             commands.emit((program,))
-    if _MADE_UP.search(code) and _DECODES.search(code) and not _FETCHES.search(code):
-        commands.doubt("code is decoded and run")
-    for found in _UNLINKS.finditer(code):
+    for found in _UNLINKS.finditer(text):
         commands.emit(("rm", found[1][1:-1]))
-    for found in _DELETES.finditer(code):
-        commands.emit(("rm", "-r", _target(commands, code, found[1])))
-    if _RUNS.search(code):
-        for text in _commands_in(code):
-            commands.inner(text)
+    for found in _DELETES.finditer(text):
+        commands.emit(("rm", "-r", _target(commands, text, found[1])))
+    _started(commands, Code(text, language), language)
+
+
+_TCL = re.compile(r"\b(?:exec|spawn|system)\s+(?:-\S+\s+)*([^\];\n}]+)")
+_SED_COMMAND = re.compile(
+    r"(?:^|[;\n{}])\s*(?:\d+|\$|/(?:\\.|[^/\\\n])*/)?(?:,(?:\d+|\$|/(?:\\.|[^/\\\n])*/))?"
+    r"\s*!?\s*e(?:[ \t]+([^\n]*))?(?=$|[\n;}])"
+)
+_SED_FLAG = re.compile(r"(?:^|[;\n{}\d$/])\s*s([^\w\s\\])(?:\\.|(?!\1)[^\\\n])*\1(?:\\.|(?!\1)[^\\\n])*\1[gpiImM0-9]*e")
+
+
+def _sed(commands: Reader, text: str) -> None:
+    for found in _SED_COMMAND.finditer(text):
+        if found[1]:
+            commands.inner(found[1], via=("sed",))
+        else:
+            commands.doubt("sed runs lines of its input")
+    if _SED_FLAG.search(text):
+        commands.doubt("sed runs what it has replaced")
+
+
+def _started(commands: Reader, code: Code, language: str) -> None:
+    """Reads the programs that code starts; what is no literal is unsure."""
+    started = [*_run_by_language(code, language)]
+    for found in _STARTS.finditer(code.text):
+        if not _is_meant(found, code, language):
+            continue
+        literals = code.arguments(found.end()) or []
+        if literals and _is_evaluated(found, language) and all(each.is_plain for each in literals):
+            read(commands, literals[0].text, language)
+        else:
+            started.append(literals)
+    for literals in started:
+        _start(commands, literals)
+    if is_renamed := _ANOTHER_NAME.search(code.text) is not None:
+        commands.doubt("code gives another name to what starts programs")
+    if started or is_renamed or _PROGRAMS.search(code.text):
+        for literal in code.literals:
+            # It may be handed over by a variable. As it may also be any other text, nothing is unsure about it.
+            if literal.is_plain and " " in literal.text.strip():
+                with commands.guessing():
+                    commands.inner(literal.text)
+
+
+def _run_by_language(code: Code, language: str) -> Iterator[list[Literal]]:
+    """What the language runs without a function: between backquotes, in awk's pipes, in AppleScript."""
+    yield from ([literal] for literal in code.literals if literal.is_command)
+    if language in _AWKS:
+        yield from _piped(code)
+    for found in _APPLESCRIPT.finditer(code.text) if language == "osascript" else ():
+        yield code.literals_at(found.start(1) if found[1] else -1)
+
+
+_EVALUATES = frozenset(("eval", "evalScript", "Function", "instance_eval", "class_eval", "module_eval"))
+# Running a file of the project is like starting it.
+_FILE = re.compile(r"\s*(?:compile\s*\(\s*)?open\s*\(\s*\ue010")
+_APPLESCRIPT = re.compile(r"do shell script\s*(\ue010)?")
+_AWKS = frozenset(("awk", "gawk", "mawk", "nawk", "original-awk"))
+_WITHOUT_PARENTHESES = frozenset(("perl", "ruby", "php", "raku", "osascript"))
+# `exec` is Python's own, `eval` is in each of them.
+_EVALUATING_EXEC = frozenset(("python", "pypy"))
+
+
+def _is_evaluated(found: re.Match[str], language: str) -> bool:
+    return found["name"] in _EVALUATES or (found["name"] == "exec" and language in _EVALUATING_EXEC)
+
+
+def _is_meant(found: re.Match[str], code: Code, language: str) -> bool:
+    """Whether a name is that of a function that starts something."""
+    name, module, opened = found["name"], found["module"], found["open"]
+    if language in _AWKS:
+        return name == "system" and opened is not None
+    if opened is None:
+        # `eval STDIN.read`
+        return language == "ruby" and re.match(r"[ \t]+[A-Za-z]", code.text[found.end() :]) is not None
+    if "(" not in opened and language not in _WITHOUT_PARENTHESES:
+        return False
+    if (needs := _NEEDS.get(name)) is not None and not (needs.search(code.text) or _has(code, needs)):
+        return False
+    if module in (
+        "asyncio",
+        "re",
+        "RegExp",
+        "self",
+        "this",
+        "cursor",
+        "cur",
+        "conn",
+        "db",
+        "df",
+        "pd",
+        "loop",
+        "model",
+    ):
+        return name.startswith("create_subprocess")
+    if name == "exec" and module is not None and language in ("node", "nodejs", "bun", "deno"):
+        return _has(code, re.compile("child_process"))
+    if _is_evaluated(found, language) and _FILE.match(code.text, found.end()):
+        return False
+    is_definition = re.search(r"(?:\bdef|\bfunction|\bsub)\s+$", code.text[max(0, found.start() - 12) : found.start()])
+    return is_definition is None
+
+
+def _has(code: Code, pattern: re.Pattern[str]) -> bool:
+    return any(pattern.search(each.text) for each in code.literals)
+
+
+def _start(commands: Reader, literals: list[Literal]) -> None:
+    if not literals or not all(each.is_plain for each in literals):
+        commands.doubt("code starts a program that is not a literal")
+        return
+    if len(literals) == 1 and not literals[0].is_list:
+        commands.inner(literals[0].text)
+        return
+    words = [word for each in literals for word in (each.text.split() if each.is_list else [each.text])]
+    commands.inner(shlex.join(words))
+
+
+_AWK_PIPE = re.compile(r"\bprintf?\b[^;|}\n]*\|&?\s*([^|\s])|(\S)\s*\|&?\s*getline")
+
+
+def _piped(code: Code) -> Iterator[list[Literal]]:
+    """What awk writes to programs, and reads from them."""
+    for found in _AWK_PIPE.finditer(code.text):
+        at = found.start(1) if found[1] else code.text.rfind("\ue010", 0, found.end(2))
+        yield code.literals_at(at if found[1] == "\ue010" or found[2] == "\ue011" else -1)
 
 
 def _target(commands: Reader, code: str, text: str) -> str:
@@ -165,24 +396,3 @@ def _target(commands: Reader, code: str, text: str) -> str:
         text = "'/tmp/made'" if re.search(r"tempfile|mkdtemp|TemporaryDirectory|tmpdir", given[1]) else given[1].strip()
     known = text[1:-1] if text[0] == text[-1] and text[0] in "\"'" else UNKNOWN
     return commands.home if "expanduser" in code and known in ("~", UNKNOWN) else known
-
-
-def _commands_in(code: str) -> list[str]:
-    """The strings of code that may be commands: lists of words first, then single strings."""
-    found = []
-    for each in _LIST.finditer(code):
-        words = [match[1] or match[2] or "" for match in _STRING.finditer(each[1])]
-        found.append(" ".join(_quoted(word) for word in words))
-    without_lists = _LIST.sub(" ", code)
-    for match in _STRING.finditer(without_lists):
-        text = next((group for group in match.groups() if group), "")
-        text = text.replace('\\"', '"').replace("\\'", "'").replace("\\n", "\n").replace("\\\\", "\\")
-        # Some other string of the program, such as a file's name.
-        if " " in text.strip() or match[0].startswith(("`", "%x", "q")):
-            found.append(text)
-            found += _commands_in(text) if _RUNS.search(text) and text != code else []
-    return found
-
-
-def _quoted(word: str) -> str:
-    return "'" + word.replace("'", "'\\''") + "'" if re.search(r"[^\w./:=@%+-]", word) else word

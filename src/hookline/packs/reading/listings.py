@@ -2,11 +2,11 @@
 
 import re
 
-from hookline.packs.known import SHELLS
 from hookline.packs.places import is_whole
 from hookline.packs.reading.calls import NOTHING, Call, Reader, Stream
-from hookline.packs.reading.prefixes import go_on, rest_of
-from hookline.packs.reading.words import ENTRY, UNKNOWN
+from hookline.packs.reading.grammar import GRAMMARS
+from hookline.packs.reading.prefixes import go_on, rest_behind, taken
+from hookline.packs.reading.words import ENTRY, UNKNOWN, is_known
 
 _NARROWING = re.compile(
     r"-(?:i?(?:name|path|wholename|regex|lname)|[acm](?:min|time)|[acm]?newer\w*|size|empty|perm|inum|nouser|nogroup"
@@ -16,33 +16,61 @@ _NAMING = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename")
 _EVERYTHING = ("*", ".*", "*.*")
 _RUNNING = ("-exec", "-execdir", "-ok", "-okdir")
 _OPTIONS = ("-L", "-H", "-P", "-E")
+# xargs and parallel take quotes and backslashes away.
+_QUOTING = re.compile(r"[\\\"']")
+_SEPARATOR = re.compile(r":{3,4}\+?")
+_REPLACED = re.compile(r"\{[./#%0-9=+-]*\}")
+_MOST_GIVEN = 50
 
 
 def xargs(commands: Reader, call: Call) -> Stream | None:
     """Follows xargs: the words behind its options, with what stands in its pipe."""
-    words = [*rest_of(call, "IiLlnPsadE")] or ["echo"]
-    if "network" in call.stdin.kinds and any(word in SHELLS for word in words):
-        commands.emit(("run-from-network",))
-    given = _listed(call.stdin, is_whole=not call.flags.isdisjoint(("-0", "--null", "-d", "--delimiter")))
-    place = call.value_of("-I", "--replace") or ("{}" if "-i" in call.flags else None)
-    words = [word.replace(place, given[0] if given else "") for word in words] if place else [*words, *given]
-    return go_on(commands, call, words, NOTHING)
+    parts = taken(commands, call, GRAMMARS["xargs"])
+    words = [*rest_behind(parts, call.words[1:])] or ["echo"]
+    place = parts.value(("-I", "-J", "-i", "--replace"))
+    is_whole = place is not None or parts.has(("-0", "--null", "-d", "--delimiter", "-L", "--max-lines"))
+    given = [UNKNOWN] if parts.has(("-a", "--arg-file")) else _listed(call.stdin, is_whole=is_whole)
+    return go_on(commands, call, _filled(words, "{}" if place == "" else place, given), NOTHING)
+
+
+def _filled(words: list[str], place: str | None, given: list[str]) -> list[str]:
+    """The words with each given one in its place, or behind them."""
+    if place is None or not any(place in word for word in words):
+        return [*words, *given]
+    if any(word == place for word in words):
+        return [each for word in words for each in (given if word == place else [word.replace(place, given[0])])]
+    return [word.replace(place, " ".join(given)) for word in words]
 
 
 def _listed(stream: Stream, *, is_whole: bool) -> list[str]:
-    if stream.text is not None and UNKNOWN not in stream.text:
-        return stream.text.strip("\0").split("\0") if is_whole else stream.text.split()
+    text = stream.text
+    if text is not None and is_known(text) and not _QUOTING.search(text):
+        return [line.strip() for line in re.split(r"[\0\n]", text.strip("\0\n"))] if is_whole else text.split()
     return list(stream.entries) or [UNKNOWN]
 
 
 def parallel(commands: Reader, call: Call) -> Stream | None:
-    """Follows GNU parallel."""
-    rest = rest_of(call, "jINSLnX")
-    words = [*rest[: rest.index(":::")]] if ":::" in rest else [*rest]
-    given = [*rest[rest.index(":::") + 1 :]] if ":::" in rest else [UNKNOWN]
-    if len(words) == 1 and " " in words[0]:
-        return commands.inner(words[0])
-    return go_on(commands, call, [*words, *given])
+    """Follows GNU parallel: a command for a shell, with each argument in it; without a command the arguments are."""
+    parts = taken(commands, call, GRAMMARS["parallel"])
+    rest = rest_behind(parts, call.words[1:])
+    at = next((at for at, word in enumerate(rest) if _SEPARATOR.fullmatch(word)), len(rest))
+    words = list(rest[:at])
+    given = [word for word in rest[at + 1 :] if not _SEPARATOR.fullmatch(word)]
+    if at == len(rest):
+        given = _listed(call.stdin, is_whole=True)
+    elif "::::" in rest[at] or parts.has(("-a", "--arg-file")):
+        given = [UNKNOWN]
+    place = parts.value(("-I", "-i", "--replace", "--replacement-string")) or "{}"
+    if not words:
+        words = [place]
+    if not any("{" in word or place in word for word in words):
+        words.append(place)
+    for each in given[:_MOST_GIVEN] or [UNKNOWN]:
+        filled = [_REPLACED.sub(lambda _, each=each: each, word.replace(place, each)) for word in words]  # type: ignore[misc]
+        commands.inner(" ".join(filled), via=(*call.via, call.program), given=call.given)
+    if len(given) > _MOST_GIVEN:
+        commands.doubt("parallel gets too many arguments to look at each")
+    return None
 
 
 def find(commands: Reader, call: Call) -> Stream | None:
@@ -54,9 +82,13 @@ def find(commands: Reader, call: Call) -> Stream | None:
     found = _found(base, tests)
     if "-delete" in tests:
         commands.emit(("rm", "-r", *found), via=(*call.via, "find"))
-    for index, word in enumerate(words):
-        if word in _RUNNING:
-            _execute(commands, call, words[index + 1 :], found)
+    index = start
+    while index < len(words):
+        if words[index] in _RUNNING:
+            end = next((at for at in range(index, len(words)) if words[at] in (";", "+")), len(words))
+            _execute(commands, call, words[index + 1 : end], found)
+            index = end
+        index += 1
     return Stream(entries=tuple(each if ENTRY in each else f"{each}/*" for each in found))
 
 
@@ -106,8 +138,7 @@ def _found(base: list[str], tests: tuple[str, ...]) -> list[str]:
 
 
 def _execute(commands: Reader, call: Call, rest: tuple[str, ...], found: list[str]) -> None:
-    end = next((at for at, each in enumerate(rest) if each in (";", "+")), len(rest))
     words: list[str] = []
-    for each in rest[:end]:
+    for each in rest:
         words.extend(found if each == "{}" else [each.replace("{}", found[0])])
     go_on(commands, call, words, NOTHING)

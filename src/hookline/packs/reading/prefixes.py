@@ -1,118 +1,75 @@
-"""Programs that run the command behind their own options: sudo, nice, timeout, env."""
+"""Programs that run the command behind their own options: sudo, nice, timeout, env, docker exec."""
 
-import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Sequence
 
-from hookline.packs.reading.calls import Call, Reader, Stream
-
-# Programs that run the command behind their own options; the letters take a value.
-PREFIXES: Mapping[str, str] = {
-    "sudo": "ugphCDRTUrt",
-    "doas": "uC",
-    "nohup": "",
-    "nice": "n",
-    "ionice": "cnpPu",
-    "time": "fo",
-    "stdbuf": "ioe",
-    "setsid": "",
-    "command": "",
-    "builtin": "",
-    "exec": "a",
-    "strace": "oepsEPuIab",
-    "ltrace": "oepsu",
-    "caffeinate": "tw",
-    "unshare": "",
-    "npx": "pc",
-    "bunx": "p",
-    "pnpx": "",
-    "uvx": "p",
-    "nsenter": "tSG",
-    "proxychains": "f",
-    "proxychains4": "f",
-    "torsocks": "",
-    "firejail": "",
-    "unbuffer": "",
-    "faketime": "",
-    "chrt": "",
-    "taskset": "",
-    "prlimit": "",
-    "catchsegv": "",
-    "pkexec": "",
-    "gosu": "",
-    "runuser": "u",
-    "systemd-run": "pu",
-    "dbus-run-session": "",
-    "xvfb-run": "nespfl",
-    "setarch": "",
-    "linux64": "",
-    "rlwrap": "",
-    "then": "",
-    "do": "",
-}
-# These have operands of their own before the command.
-OWN_OPERANDS = {"timeout": 1, "chroot": 1, "flock": 1, "taskset": 1, "chrt": 1, "setarch": 1, "gosu": 1, "faketime": 1}
-OWN_VALUES = {"timeout": "sk", "chroot": "", "flock": "wE", "env": "uCS"}
-# Programs that do so behind one of their subcommands; the letters take a value.
-RUNNERS: Mapping[str, tuple[str, str]] = {
-    "uv": ("run", "ps"),
-    "poetry": ("run", ""),
-    "pipenv": ("run", ""),
-    "pdm": ("run", ""),
-    "rye": ("run", ""),
-    "hatch": ("run", ""),
-    "conda": ("run", "np"),
-    "mamba": ("run", "np"),
-    "bundle": ("exec", ""),
-    "heroku": ("run", "ar"),
-    "npm": ("exec", "cw"),
-    "pnpm": ("exec", "C"),
-    "mise": ("exec", ""),
-    "doppler": ("run", "pc"),
-    "op": ("run", ""),
-    "direnv": ("exec", ""),
-}
-
-
-def rest_of(call: Call, with_value: str, own_operands: int = 0) -> tuple[str, ...]:
-    """The words behind a wrapper's own options."""
-    words = call.words[1:]
-    index = 0
-    while index < len(words):
-        word = words[index]
-        if word == "--":
-            index += 1
-            break
-        if re.match(r"[A-Za-z_]\w*=", word) and call.program in ("sudo", "env", "doas"):
-            index += 1
-            continue
-        if not word.startswith("-") or word == "-":
-            if own_operands == 0:
-                break
-            own_operands -= 1
-        elif word[1:] and word[1:] in set(with_value):
-            index += 1
-        index += 1
-    return words[index:]
+from hookline.packs.reading.calls import ELSEWHERE, Call, Reader, Stream
+from hookline.packs.reading.grammar import BEHIND, GRAMMARS, Grammar, Split, split
+from hookline.packs.reading.words import is_known
 
 
 def prefix(commands: Reader, call: Call) -> Stream | None:
     """Follows a program that runs the command behind its own options."""
-    program = call.program
-    if program == "command" and call.flags & {"-v", "-V"}:
-        return None
-    if program == "flock" and (text := call.value_of("-c")) is not None:
-        return commands.inner(text)
-    with_value = OWN_VALUES.get(program, PREFIXES.get(program, ""))
-    return go_on(commands, call, rest_of(call, with_value, OWN_OPERANDS.get(program, 0)))
+    return _wrapped(commands, call, GRAMMARS[call.program], call.words[1:])
 
 
-def runner(commands: Reader, call: Call) -> Stream | None:
-    """Follows a program that runs a command behind one of its subcommands: `poetry run`, `bundle exec`."""
-    subcommand, with_value = RUNNERS[call.program]
-    if call.operands[:1] != (subcommand,):
+def runner(commands: Reader, call: Call, name: tuple[str, ...]) -> Stream | None:
+    """Follows a program that runs a command behind one of its subcommands: `poetry run`, `docker exec`."""
+    at = 0
+    for word in name[1:]:
+        at = call.words.index(word, at + 1)
+    grammar = BEHIND[name]
+    if not grammar.elsewhere:
+        return _wrapped(commands, call, grammar, call.words[at + 1 :])
+    with commands.elsewhere():
+        return _wrapped(commands, call, grammar, call.words[at + 1 :])
+
+
+def env(commands: Reader, call: Call) -> Stream | None:
+    """Follows env, which also splits a text into words."""
+    parts = taken(commands, call, GRAMMARS["env"])
+    text = parts.value(("-S", "--split-string"))
+    if text is None:
+        return prefix(commands, call)
+    rest = shlex.join(call.words[1 + parts.own :]) if is_known(call.line) else " ".join(call.words[1 + parts.own :])
+    return commands.inner(f"env {text} {rest}", call.stdin, via=("env",), given=call.given)
+
+
+def taken(commands: Reader, call: Call, grammar: Grammar, words: Sequence[str] | None = None) -> Split:
+    """The options of a wrapper; one that is not known makes the command unsure."""
+    parts = split(grammar, call.words[1:] if words is None else words)
+    if parts.unknown:
+        commands.doubt(f"{call.program} has an option that is not known here: {parts.unknown}")
+    return parts
+
+
+def rest_behind(parts: Split, words: Sequence[str]) -> Sequence[str]:
+    """The command behind the options. Behind an unknown one it is a guess: the first word without a dash."""
+    at = parts.own
+    while parts.unknown and at < len(words) and words[at].startswith("-"):
+        at += 1
+    return words[at:]
+
+
+def _wrapped(commands: Reader, call: Call, grammar: Grammar, words: Sequence[str]) -> Stream | None:
+    parts = taken(commands, call, grammar, words)
+    if parts.has(grammar.stops):
         return None
-    behind = call.words[call.words.index(subcommand) :]
-    rest = rest_of(Call(behind, cwd=call.cwd), with_value, 1 if call.program == "direnv" else 0)
+    saved = commands.cwd
+    if (directory := parts.value(grammar.directory)) is not None:
+        commands.change_directory(directory)
+    try:
+        with commands.assigned(parts.assigned):
+            return _command(commands, call, grammar, parts, rest_behind(parts, words))
+    finally:
+        commands.cwd = saved
+
+
+def _command(commands: Reader, call: Call, grammar: Grammar, parts: Split, rest: Sequence[str]) -> Stream | None:
+    if (text := parts.value(grammar.text)) is not None:
+        return commands.inner(text, call.stdin, via=(call.program,), given=call.given)
+    if grammar.joined or parts.has(grammar.joined_with):
+        return commands.inner(" ".join(rest), call.stdin, via=(call.program,), given=call.given) if rest else None
     return go_on(commands, call, rest)
 
 
@@ -120,26 +77,10 @@ def go_on(commands: Reader, call: Call, words: Sequence[str], stdin: Stream | No
     """Adds the call that another one runs, with the same input if no other is given."""
     if not words:
         return None
-    return commands.emit(words, stdin=call.stdin if stdin is None else stdin, via=(*call.via, call.program))
-
-
-def env(commands: Reader, call: Call) -> Stream | None:
-    """Follows env, which also sets variables."""
-    if (text := call.value_of("-S", "--split-string")) is not None:
-        return commands.inner(" ".join((text, *rest_of(call, "uCS"))))
-    for word in call.words[1:]:
-        name, equals, value = word.partition("=")
-        if equals and re.fullmatch(r"[A-Za-z_]\w*", name):
-            commands.assign(name, value)
-    return go_on(commands, call, rest_of(call, "uC"))
-
-
-def applet(commands: Reader, call: Call) -> Stream | None:
-    """Follows a program whose arguments are a command."""
-    return go_on(commands, call, call.words[1:])
-
-
-def joined(commands: Reader, call: Call) -> Stream | None:
-    """Programs that hand all their words to a shell."""
-    rest = rest_of(call, "n")
-    return commands.inner(" ".join(rest)) if rest else None
+    return commands.emit(
+        words,
+        stdin=call.stdin if stdin is None else stdin,
+        via=(*call.via, call.program),
+        # What is shown of another machine is not this one's.
+        given=call.given if commands.cwd != ELSEWHERE else call.given - {"shown"},
+    )

@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterator
 
 from hookline.packs.reading.calls import Call, Reader, Stream
-from hookline.packs.reading.words import OUTPUT, UNKNOWN
+from hookline.packs.reading.grammar import shell_grammar
+from hookline.packs.reading.prefixes import rest_behind, taken
+from hookline.packs.reading.words import OUTPUT, UNKNOWN, counted, is_known
 
 # What people put into eval on purpose.
 _TRUSTED_EVAL = re.compile(
     r"(?:ssh-agent|direnv|pyenv|rbenv|nodenv|goenv|jenv|brew|conda|mamba|starship|zoxide|fnm|opam|dircolors|minikube"
-    r"|docker-machine|podman|fzf|thefuck|atuin|mise|rtx|asdf|luarocks|keychain|gpg-agent|resize|lesspipe|mcfly|vagrant)\b"
+    r"|docker-machine|podman|fzf|thefuck|atuin|mise|rtx|asdf|luarocks|keychain|gpg-agent|resize|lesspipe|mcfly|vagrant"
+    r"|register-python-argcomplete|(?:hookline|kubectl|helm|gh|npm) completion)\b"
 )
 # A shell runs the values of these by itself.
 RUN_LATER = frozenset(("PROMPT_COMMAND", "BASH_ENV", "ENV", "PS0", "PS4"))
@@ -18,65 +21,80 @@ RUN_BY_PROGRAMS = frozenset(
     (
         *("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"),
         *("GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "BROWSER", "RSYNC_RSH"),
+        *("LESSOPEN", "LESSCLOSE", "SHELL", "MAKEFLAGS_SHELL", "GIT_SSH", "GIT_PROXY_COMMAND", "MANROFFOPT"),
     )
 )
+STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def shell(commands: Reader, call: Call) -> Stream | None:
     """Follows a shell: its -c, its script, or what it reads from a pipe."""
-    words = call.words[1:]
-    for index, word in enumerate(words):
-        if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word):
-            rest = [each for each in words[index + 1 :] if each != "--"]
-            while rest and re.fullmatch(r"[-+][a-zA-Z]+", rest[0]):
-                rest = rest[1:]
-            if not rest:
-                return None
-            if UNKNOWN in rest[0] and commands.substituted.kinds & {"network"}:
-                commands.emit(("run-from-network",))
-            return commands.inner(rest[0], call.stdin, arguments=rest[1:])
-        if not word.startswith(("-", "+")):
-            return _script(commands, call, word)
-        if re.fullmatch(r"-[a-z]*s", word):
-            return _run_stream(commands, call.stdin)
-    return _run_stream(commands, call.stdin)
+    grammar = shell_grammar(call.program)
+    parts = taken(commands, call, grammar)
+    if parts.has(("-n", "--version", "--help")) and not parts.unknown:
+        return None  # it only looks at the script
+    rest = list(rest_behind(parts, call.words[1:]))
+    for option in grammar.text:
+        if option in parts.options:
+            commands.inner(parts.options[option], call.stdin, given=call.given)
+    if parts.has(grammar.text):
+        return None
+    if (file := parts.value(("--rcfile", "--init-file"))) is not None:
+        run_file(commands, call, file)
+    rest = rest[1:] if rest[:1] == ["-"] else rest
+    if parts.has(("-c",)):
+        return commands.inner(rest[0], call.stdin, arguments=rest[1:], given=call.given) if rest else None
+    if parts.has(("-s",)) or not rest:
+        return run_stream(commands, call.stdin)
+    return run_file(commands, call, rest[0])
 
 
-def _script(commands: Reader, call: Call, file: str) -> Stream | None:
+def run_file(commands: Reader, call: Call, file: str, *, is_same_shell: bool = False) -> Stream | None:
+    """A script. One that this command has not written is taken as it is: it is a file like any program."""
     if OUTPUT in file:
-        return _run_stream(commands, commands.substituted)
-    if (text := commands.text_of(call.path(file))) is not None:
-        return commands.inner(text)
-    return _run_stream(commands, call.stdin) if file in ("-", "/dev/stdin") else None
+        return run_stream(commands, commands.substituted)
+    if file in STDIN:
+        return run_stream(commands, call.stdin)
+    if (written := commands.written(call.path(file))) is not None:
+        return run_stream(commands, written, is_same_shell=is_same_shell)
+    return None
 
 
-def _run_stream(commands: Reader, stream: Stream) -> Stream | None:
-    """A shell that reads its commands from a pipe."""
+def run_stream(commands: Reader, stream: Stream, *, is_same_shell: bool = False) -> Stream | None:
+    """A shell that reads its commands from a pipe: a literal is read, anything else is unsure."""
+    if not stream.is_given:
+        return None
     if "network" in stream.kinds:
         commands.emit(("run-from-network",))
     elif stream.text is not None:
-        return commands.inner(stream.text)
-    elif stream.kinds - {"file"} or stream.entries:
+        return commands.inner(stream.text, given=stream.kinds, is_same_shell=is_same_shell)
+    else:
         commands.doubt("a shell runs the output of another program")
     return None
 
 
 def evaluate(commands: Reader, call: Call) -> Stream | None:
-    """Follows eval."""
-    text = " ".join(call.words[1:])
-    if "network" in commands.substituted.kinds and UNKNOWN in text:
-        commands.emit(("run-from-network",))
-    elif UNKNOWN in text and not text.replace(UNKNOWN, "").strip():
-        made_by = commands.calls[-2].line if len(commands.calls) > 1 else ""
-        if not _TRUSTED_EVAL.match(made_by):
-            commands.doubt("eval runs a text that is made up while it runs")
+    """Follows eval, which changes variables of this shell."""
+    text = " ".join(word for word in call.words[1:] if word != "--")
+    if is_known(text):
+        return commands.inner(text, call.stdin, is_same_shell=True)
+    made_by = [each for each in commands.made_by if each]
+    if text.strip() == UNKNOWN and len(made_by) == 1 and _TRUSTED_EVAL.match(made_by[0]):
         return None
-    return commands.inner(text)
+    commands.forget()
+    return commands.inner(text, call.stdin, given=call.given | {"unknown"}, is_same_shell=True)
 
 
 def source(commands: Reader, call: Call) -> Stream | None:
-    """Follows a script that the shell reads itself."""
-    return _script(commands, call, call.operands[0]) if call.operands else None
+    """Follows a script that the shell reads itself: it may set any variable."""
+    if not call.operands:
+        return None
+    output = run_file(commands, call, call.operands[0], is_same_shell=True)
+    written = commands.written(call.path(call.operands[0]))
+    if written is None or written.text is None:
+        commands.forget()
+    return output
 
 
 def cd(commands: Reader, call: Call) -> Stream | None:
@@ -86,12 +104,51 @@ def cd(commands: Reader, call: Call) -> Stream | None:
 
 
 def declare(commands: Reader, call: Call) -> Stream | None:
-    """Notes variables."""
+    """Notes variables. Attributes may change their values, and a reference writes to another one."""
+    flags = call.flags
     for name, value in _assignments(call):
-        commands.assign(name, value)
+        if not flags.isdisjoint(("-n", "-i", "-l", "-u", "-c", "+n")):
+            commands.refer(name)
+            commands.refer(value if "-n" in flags else name)
+            continue
+        commands.assign(name.rstrip("+"), UNKNOWN if name.endswith("+") else value)
         if name in RUN_LATER or name in RUN_BY_PROGRAMS:
             commands.inner(value)
+    if call.program in ("declare", "typeset", "local") and not flags.isdisjoint(("-n", "-i", "-l", "-u")):
+        for word in call.operands:
+            if "=" not in word:
+                commands.refer(word)
+    elif call.program == "local":
+        commands.forget(*[word for word in call.operands if "=" not in word] or ["_"])
     return None
+
+
+def write_variables(commands: Reader, call: Call) -> Stream | None:
+    """Programs of the shell that write to the variables that their words name."""
+    names = {found for word in call.words[1:] for found in _NAME.findall(word.partition("[")[0])}
+    if not all(map(is_known, call.words)):
+        commands.forget()
+    commands.forget(*names or ("_",))
+    return None
+
+
+def printf(commands: Reader, call: Call) -> Stream | None:
+    """Follows `printf -v NAME`."""
+    if len(call.words) > 1 and call.words[1].startswith("-v"):
+        name = (call.words[1][2:] or next(iter(call.words[2:]), "")).partition("[")[0]
+        commands.forget(name) if is_known(name) else commands.forget()
+    return None
+
+
+def let(commands: Reader, call: Call) -> Stream | None:
+    """Follows a calculation."""
+    commands.forget(*(name for word in call.words[1:] for name in counted(word)), "_")
+    return None
+
+
+def wait(commands: Reader, call: Call) -> Stream | None:
+    """Follows `wait -p NAME`."""
+    return write_variables(commands, call) if any(word.startswith("-p") for word in call.words[1:]) else None
 
 
 def alias(commands: Reader, call: Call) -> Stream | None:
@@ -110,25 +167,54 @@ def _assignments(call: Call) -> Iterator[tuple[str, str]]:
 
 
 def read(commands: Reader, call: Call) -> Stream | None:
-    """Notes the variables that are read from a pipe."""
+    """Notes the variables that are read from a pipe: its line, if it is a literal."""
     text = call.stdin.text
-    for name in call.operands:
-        commands.assign(name, UNKNOWN if text is None else text)
+    names = [word for word in call.operands if _NAME.fullmatch(word)]
+    write_variables(commands, call)
+    if (
+        text is not None
+        and is_known(text)
+        and "\\" not in text
+        and "\n" not in text.strip()
+        and len(names) == 1
+        and not _has_value(call)
+    ):
+        commands.assign(names[0], text.strip())
+    else:
+        commands.forget("REPLY", *names)
     return None
+
+
+def _has_value(call: Call) -> bool:
+    """Whether `read` has options that change what it reads."""
+    return any(word.startswith("-") and word != "-r" for word in call.words[1:])
 
 
 def set_(commands: Reader, call: Call) -> Stream | None:
     """Notes the positional parameters."""
+    if call.operands:
+        commands.assign("@", *call.operands)
+        commands.assign("*", *call.operands)
     for index, word in enumerate(call.operands, 1):
         commands.assign(str(index), word)
     return None
 
 
+def shift(commands: Reader, _: Call) -> Stream | None:
+    """Makes the positional parameters unknown."""
+    commands.forget("@", "*", *map(str, range(10)))
+    return None
+
+
 def trap(commands: Reader, call: Call) -> Stream | None:
-    """Follows the command that a signal starts."""
-    return commands.inner(call.operands[0]) if call.operands else None
+    """Follows the command that a signal starts, at any time: it may set any variable that it names."""
+    if not call.operands or call.operands[0] == "-":
+        return None
+    if "=" in call.operands[0]:
+        commands.forget(*_NAME.findall(call.operands[0]), "_")
+    return commands.inner(call.operands[0], given=call.given)
 
 
 def later(commands: Reader, call: Call) -> Stream | None:
     """Programs that run later what they are given now."""
-    return None if call.stdin.text is None else commands.inner(call.stdin.text)
+    return run_stream(commands, call.stdin)

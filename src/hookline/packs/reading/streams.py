@@ -1,19 +1,26 @@
-"""What a program writes to its output, as far as its arguments tell."""
+"""What a program writes to its output, as far as that is a plain literal or its origin is known.
 
-import base64
-import binascii
+Nothing is emulated: a program that changes a text makes it unknown, and a shell that runs an unknown text is unsure.
+"""
+
 import re
 from collections.abc import Callable, Mapping
 
 from hookline.contract.secrets import is_secret_variable
 from hookline.packs.known import FETCHING, PASSING, SHELLS
 from hookline.packs.places import is_private, is_whole
-from hookline.packs.reading.calls import ANYTHING, NOTHING, Call, Stream
+from hookline.packs.reading.calls import ANYTHING, FILE, NOTHING, Call, Stream
 from hookline.packs.reading.transfers import read_by
 from hookline.packs.reading.words import ENTRY, OUTPUT, PROCESS, SECRET, UNKNOWN
 
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{1,3})|([abefnrtv\\]))")
-_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
+# Formats that print their one argument as it is.
+_PLAIN_FORMATS = frozenset(("%s", "%s\\n"))
+
+# A text from the command itself, in another form.
+_ESCAPED = Stream(frozenset({"escaped"}))
+_SAME = frozenset(("cat", "tee", "pv"))
+# They leave whole lines as they are, so that names in them stay names.
+_SELECTING = frozenset(("grep", "egrep", "fgrep", "sort", "uniq", "head", "tail", "tac", "xargs"))
 
 
 def output_of(call: Call) -> Stream:
@@ -30,10 +37,28 @@ def output_of(call: Call) -> Stream:
     return Stream(frozenset({"unknown", "shell"})) if program in SHELLS and not call.operands else ANYTHING
 
 
-def _said(call: Call) -> Stream:
-    text = _echoed(call) if call.program == "echo" else _printed(call)
-    kinds = {"unknown"} if UNKNOWN in text else set()
-    return Stream(frozenset(kinds | {"secret"} if SECRET in text else kinds), text=text)
+def _echoed(call: Call) -> Stream:
+    """Shells differ about backslashes, and about options such as -e."""
+    words = call.words[2:] if call.words[1:2] == ("-n",) else call.words[1:]
+    return _ESCAPED if words and re.fullmatch(r"-[neE]+", words[0]) else _literal(" ".join(words))
+
+
+def _printed(call: Call) -> Stream:
+    words = call.words[2:] if call.words[1:2] == ("--",) else call.words[1:]
+    if len(words) == 1 and "%" not in words[0]:
+        return _literal(words[0].removesuffix("\\n"))
+    if len(words) == 2 and words[0] in _PLAIN_FORMATS:  # noqa: PLR2004
+        return _literal(words[1])
+    return Stream(_kinds(" ".join(words)) or _ESCAPED.kinds)
+
+
+def _literal(text: str) -> Stream:
+    return Stream(_kinds(text) or _ESCAPED.kinds) if "\\" in text else Stream(_kinds(text), text=text)
+
+
+def _kinds(text: str) -> frozenset[str]:
+    """Where the parts of a text are from that is not known."""
+    return frozenset(kind for mark, kind in ((UNKNOWN, "unknown"), (SECRET, "secret")) if mark in text)
 
 
 def _named(call: Call) -> Stream:
@@ -41,6 +66,8 @@ def _named(call: Call) -> Stream:
 
 
 def _variables(call: Call) -> Stream:
+    if len(call.words) > 1 and call.program in ("export", "declare", "set"):
+        return NOTHING if call.operands else ANYTHING
     if any(is_secret_variable(each) for each in call.operands):
         return Stream(frozenset({"secret"}))
     return ANYTHING if call.operands else Stream(frozenset({"environment"}))
@@ -48,7 +75,7 @@ def _variables(call: Call) -> Stream:
 
 def _fields(call: Call) -> Stream:
     # The names of variables are no secrets.
-    return Stream() if re.fullmatch(r"cut -d ?= -f ?1", call.line) else _passed(call)
+    return ANYTHING if re.fullmatch(r"cut -d ?= -f ?1", call.line) else _passed(call)
 
 
 def _entries(call: Call) -> Stream:
@@ -75,83 +102,19 @@ def _processes(call: Call) -> Stream:
 
 
 def _passed(call: Call) -> Stream:
-    files = call.operands if call.program in ("cat", "tac") else ()
-    if any(OUTPUT in word for word in files):
+    """Of what goes in, only the origin is known, unless the program leaves it as it is."""
+    if call.program in ("cat", "tac") and call.operands not in ((), ("-",)):
+        return ANYTHING if any(OUTPUT in word for word in call.operands) else FILE
+    if not call.stdin.is_given:
         return ANYTHING
-    text = call.stdin.text
-    if files and "-" not in files:
-        return Stream()
-    if call.stdin == NOTHING and call.program != "cat":
-        # It makes its output of a file or a program of its own.
-        return ANYTHING
-    if text is None or call.program == "cat":
+    if call.program in _SAME or (call.stdin.text is None and call.program in _SELECTING):
         return call.stdin
-    decoded = _decoded(call, text)
-    return Stream(call.stdin.kinds, text=decoded) if decoded is not None else ANYTHING
-
-
-def _decoded(call: Call, text: str) -> str | None:
-    try:
-        if call.program == "base64" and call.flags & {"-d", "-D", "--decode"}:
-            return base64.b64decode(text).decode()
-        if call.program == "openssl" and "-d" in call.flags and "base64" in call.line:
-            return base64.b64decode(text).decode()
-        if call.program == "xxd" and "-r" in call.flags:
-            return bytes.fromhex(text).decode()
-        if call.program == "rev":
-            return "\n".join(line[::-1] for line in text.splitlines())
-        if call.program == "tr":
-            return _translated(text, *call.operands)
-    except (ValueError, binascii.Error):
-        return None
-    return text if call.program in ("tee", "head", "tail", "sort", "uniq", "pv") else None
-
-
-def _translated(text: str, old: str = "", new: str = "") -> str | None:
-    letters, others = _range(old), _range(new)
-    if not others or old.startswith("[:") or new.startswith("[:"):
-        return None
-    return text.translate(dict(zip(map(ord, letters), others.ljust(len(letters), others[-1]), strict=False)))
-
-
-def _range(letters: str) -> str:
-    """The letters of a set as tr has it: `a-c` is `abc`."""
-    return re.sub(
-        r"(.)-(.)", lambda found: "".join(map(chr, range(ord(found[1]), min(ord(found[2]), 0xFF) + 1))), letters
-    )
-
-
-def _echoed(call: Call) -> str:
-    words = list(call.words[1:])
-    escaped = False
-    while words and re.fullmatch(r"-[neE]+", words[0]):
-        escaped = escaped or "e" in words.pop(0)
-    text = " ".join(words)
-    return _unescaped(text) if escaped else text
-
-
-def _printed(call: Call) -> str:
-    words = list(call.words[1:])
-    if words and words[0] == "--":
-        words = words[1:]
-    if not words:
-        return ""
-    values = iter(words[1:])
-    text = re.sub(r"%[-0-9.]*[sbdq]", lambda _: next(values, ""), _unescaped(words[0]))
-    return text + "".join(values)
-
-
-def _unescaped(text: str) -> str:
-    def decoded(found: re.Match[str]) -> str:
-        if found[1]:
-            return chr(int(found[1], 16))
-        return chr(int(found[2], 8) & 0xFF) if found[2] else _LETTERS[found[3]]
-
-    return _ESCAPE.sub(decoded, text)
+    return Stream(call.stdin.kinds or frozenset({"unknown"}))
 
 
 _OUTPUTS: Mapping[str, Callable[[Call], Stream]] = {
-    **dict.fromkeys(("echo", "printf"), _said),
+    "echo": _echoed,
+    "printf": _printed,
     "pwd": lambda call: Stream(text=call.cwd),
     "mktemp": lambda _: Stream(text="/tmp/tmp.XXXXXXXXXX"),  # noqa: S108 - a name, no file
     **dict.fromkeys(("pgrep", "pidof"), _processes),
@@ -161,4 +124,25 @@ _OUTPUTS: Mapping[str, Callable[[Call], Stream]] = {
     **dict.fromkeys(("env", "printenv", "export", "declare", "set", "history"), _variables),
     **dict.fromkeys(("find", "ls", "fd"), _entries),
     "cut": _fields,
+    **dict.fromkeys(
+        (
+            *(":", "cd", "true", "false", "test", "[", "[[", "shopt", "unset", "exit", "return", "wait", "trap"),
+            *(
+                "shift",
+                "sleep",
+                "mkdir",
+                "touch",
+                "rm",
+                "cp",
+                "mv",
+                "chmod",
+                "chown",
+                "ln",
+                "local",
+                "readonly",
+                "read",
+            ),
+        ),
+        lambda _: NOTHING,
+    ),
 }

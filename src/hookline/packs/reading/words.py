@@ -21,11 +21,15 @@ SECRET = "\ue004"  # noqa: S105 - a mark
 """Stands behind an unknown part that is a secret, by the name of its variable or by what it was read from."""
 
 # More values than this are not told apart.
-_MOST_VALUES = 16
+_MOST_VALUES = 64
 
 _OTHER_HOME = re.compile(r"~([a-z_][a-z0-9_-]*)(?=/|$)")
 _BLANKS = " \t\n"
-_BRACES = re.compile(r"\{([^{}]*(?:,[^{}]*)+)\}")
+_BRACES = re.compile(r"\{(?:([^{},]*(?:,[^{},]*)+)|(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.(-?\d{1,4}))?)\}")
+# What writes to a variable in a calculation.
+_COUNTED = re.compile(
+    r"([A-Za-z_]\w*)(?:\[[^]]*\])?\s*(?:\+\+|--|(?:<<|>>|[-+*/%&|^])?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+)
 _ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _DEFAULT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*:?[-=](.*)\}", re.DOTALL)
@@ -35,23 +39,51 @@ Values = Callable[[str], tuple[str, ...] | None]
 Output = Callable[[tuple[Item, ...], str], str | None]
 
 
+def is_known(text: str) -> bool:
+    """Whether no part of a text is made up while the command runs."""
+    return UNKNOWN not in text and OUTPUT not in text
+
+
+def counted(text: str) -> list[str]:
+    """The variables that a calculation may write to."""
+    return [found[1] or found[2] for found in _COUNTED.finditer(text)]
+
+
 class Expander:
     """Turns words into the arguments that a program would get."""
 
-    def __init__(self, values: Values, output: Output, home: str, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        values: Values,
+        output: Output,
+        home: str,
+        note: Callable[[str], None],
+        spend: Callable[[int], None] = lambda _: None,
+        forget: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._note = note
-        self._values = values
+        self._given_values = values
         self._output = output
         self._home = home
+        self._spend = spend
+        self._forget = forget
+        self.masked: frozenset[str] = frozenset()
+        """Variables that are set for the command whose words these are: they get the value that was there before."""
+
+    def _values(self, name: str) -> tuple[str, ...] | None:
+        return (UNKNOWN,) if name in self.masked else self._given_values(name)
 
     def words(self, word: Word) -> list[str]:
         """The arguments that one word becomes: several after splitting, braces, or where a variable has many values."""
         choices = [self._piece(piece, is_first=index == 0) for index, piece in enumerate(_joined(word.pieces))]
         found: dict[str, None] = {}
+        blanks = self._blanks()
         for combination in product(*choices):
-            for text in _split(combination, self._blanks()):
+            self._spend(1 + sum(len(text) for text, _ in combination))
+            for text in _split(combination, blanks):
                 found.setdefault(text)
             if len(found) > _MOST_VALUES:
+                found[UNKNOWN] = None
                 break
         return list(found)
 
@@ -69,6 +101,10 @@ class Expander:
                 return [(piece.text, False)]
             return [(text, False) for text in _braced(self._with_home(piece.text) if is_first else piece.text)]
         may_split = not piece.quote
+        if may_split and UNKNOWN in self._blanks():
+            # Nobody knows where the words end.
+            self._values_of(piece)
+            return [(UNKNOWN, True)]
         return [(value, may_split) for value in self._values_of(piece)]
 
     def _with_home(self, text: str) -> str:
@@ -88,6 +124,9 @@ class Expander:
         if source.startswith(("<(", ">(")):
             self._output(piece.items, source[0])
             return (OUTPUT,)
+        if source.startswith(("$((", "$[")):
+            for name in counted(source):
+                self._forget(name)
         known = self._values(piece.name or source.strip("${}"))
         default = _DEFAULT.fullmatch(source)
         if default is None:
@@ -163,16 +202,30 @@ def _split(parts: tuple[tuple[str, bool], ...], blanks: str) -> Iterator[str]:
 
 
 def _braced(text: str) -> list[str]:
-    """The words that `{a,b}` makes of a text; more than a few are not known."""
+    """The words that `{a,b}` and `{1..3}` make of a text; more than a few are not known."""
     words = [text]
-    while _BRACES.search(words[0]) is not None:
+    while (found := _BRACES.search(words[0])) is not None:
+        parts = _parts(found)
         pairs = [(word, each) for word in words if (each := _BRACES.search(word)) is not None]
-        words = [
-            word[: each.start()] + part + word[each.end() :] for word, each in pairs for part in each[1].split(",")
-        ]
+        words = [word[: each.start()] + part + word[each.end() :] for word, each in pairs for part in parts]
         if len(words) > _MOST_VALUES:
             return [UNKNOWN]
     return words
+
+
+def _parts(found: re.Match[str]) -> list[str]:
+    """What stands in for one pair of braces."""
+    if found[1] is not None:
+        return found[1].split(",")
+    is_number = found[2].lstrip("-").isdigit()
+    if is_number != found[3].lstrip("-").isdigit():
+        return [UNKNOWN]
+    first, last = (int(found[2]), int(found[3])) if is_number else (ord(found[2]), ord(found[3]))
+    step = max(1, abs(int(found[4] or 1)))
+    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
+    if len(numbers) > _MOST_VALUES:
+        return [UNKNOWN]
+    return [str(each) if is_number else chr(each) for each in numbers]
 
 
 def _ansi(text: str) -> str:
