@@ -114,16 +114,16 @@ class Run:
         elif self._groups and word.source == self._groups[-1].closing:
             self._finish()
             self._close()
-        elif word.source in ("for", "select"):
-            self._for()
-        elif word.source in _KEYWORDS:
-            pass  # one without an end, or an end without a beginning
         elif not self._is_special(word):
             self._words.append(word)
 
     def _is_special(self, word: Word) -> bool:
         """Reads a word that has a meaning of its own at the start of a command; False for any other."""
-        if word.source == "time" and not _is_flag(self._next()):
+        if word.source in ("for", "select"):
+            self._for()
+        elif word.source in _KEYWORDS:
+            pass  # one without an end, or an end without a beginning
+        elif word.source == "time" and not _is_flag(self._next()):
             pass
         elif word.source == "time" and _source(self._next()) == "-p":
             self._at += 1
