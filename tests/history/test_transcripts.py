@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hookline.history.made import Fate
-from hookline.history.transcripts import AGENTS, read_transcript, transcripts_of
+from hookline.history.transcripts import AGENTS, find_transcripts, read_transcript, transcripts_of
 
 CLAUDE = [
     {
@@ -98,3 +98,52 @@ def test_whatever_stands_there_nothing_breaks(tmp_path: Path) -> None:
     for agent in AGENTS:
         assert read_transcript(agent, file).unread == 3
     assert read_transcript("claude", tmp_path / "missing").unread == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "known", "unknown"),
+    [
+        (
+            "claude",
+            [
+                "projects/p/s.jsonl",
+                "projects/p/s/subagents/agent-1.jsonl",
+                "projects/p/s/subagents/workflows/w/agent-2.jsonl",
+            ],
+            ["projects/p/s/other/x.jsonl", "projects/x.jsonl"],
+        ),
+        (
+            "codex",
+            ["sessions/2026/11/17/rollout-1.jsonl", "archived_sessions/rollout-2.jsonl"],
+            ["sessions/2026/rollout-3.jsonl", "sessions/2026/11/17/rollout-4.jsonl.zst"],
+        ),
+        (
+            "gemini",
+            ["tmp/p/chats/session-1.jsonl", "tmp/p/chats/s1/2.jsonl"],
+            ["tmp/p/chats/session-old.json", "tmp/p/chats/a/b/3.jsonl"],
+        ),
+    ],
+)
+def test_every_place_is_known_or_named(agent: str, known: list[str], unknown: list[str], tmp_path: Path) -> None:
+    """What can be read is read, wherever it is; what is in another place or form is named."""
+    home = tmp_path / f".{agent}"
+    for name in (*known, *unknown, "projects/p/s/subagents/agent-1.meta.json", "tmp/p/logs.json"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("{}\n")
+    found = find_transcripts(agent, {"HOME": str(tmp_path)})
+    assert {*found.unknown} == {home / name for name in unknown}
+    assert {*found.files} == {home / name for name in (*known, *unknown) if name.endswith(".jsonl")}
+
+
+def test_links_between_folders_of_transcripts_end(tmp_path: Path) -> None:
+    """Each is looked at once, a loop included; a folder that is nested too deeply is named."""
+    projects = tmp_path / ".claude/projects"
+    (projects / "p").mkdir(parents=True)
+    (projects / "p/loop").symlink_to(projects)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/s.jsonl").write_text("")
+    (projects / "q").symlink_to(tmp_path / "elsewhere")
+    (projects / "p/1/2/3/4/5/6/7/8").mkdir(parents=True)
+    found = find_transcripts("claude", {"HOME": str(tmp_path)})
+    assert found.files == (projects / "q/s.jsonl",)
+    assert found.unknown == (projects / "p/1/2/3/4/5/6/7",)

@@ -429,3 +429,40 @@ def test_a_running_program_sees_the_canary_come_and_go(own_home: Path, project: 
         assert not system.explain(HookEventName.BEFORE_TOOL, "x").hooks
     finally:
         system.dispose()
+
+
+def test_the_calls_of_subagents_are_compared(
+    claude: Claude, own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Claude Code keeps them in files of their own; one that is repeated in the session's transcript counts once."""
+    configure(own_home)
+    claude.ask("ls")
+    claude.wrote("ls")
+    session = own_home / ".claude/projects/p/s1.jsonl"
+    folder = own_home / ".claude/projects/p/s1/subagents"
+    for name in ("agent-a1.jsonl", "workflows/wf_1/agent-a2.jsonl"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(session.read_text().replace("toolu_", f"{Path(name).stem}_"))
+    (folder / "agent-copy.jsonl").write_text(session.read_text())
+    (folder / "agent-a1.meta.json").write_text("{}")
+    code, report = prove(capsys, project)
+    assert (code, counts(report)) == (1, {"judged": 1, "not judged": 2})
+    row = next(row for row in report["agents"] if row["agent"] == "claude")
+    assert row["unknownPlaces"] == []
+
+
+def test_transcripts_in_an_unknown_place_are_read_and_named(
+    claude: Claude, own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A new version of an agent may keep calls where no reader looks."""
+    configure(own_home)
+    claude.wrote("ls")
+    main_file = own_home / ".claude/projects/p/s1.jsonl"
+    other = own_home / ".claude/projects/p/s1/teammates/deep/x.jsonl"
+    other.parent.mkdir(parents=True)
+    main_file.rename(other)
+    code, report = prove(capsys, project)
+    row = next(row for row in report["agents"] if row["agent"] == "claude")
+    assert (code, row["calls"], row["unknownPlaces"]) == (1, 1, [str(other)])
+    main(["prove", "--no-canary", "--project", str(project)])
+    assert "that is not known" in capsys.readouterr().out

@@ -1,4 +1,7 @@
-"""Transcripts of Claude Code: ~/.claude/projects/PROJECT/SESSION.jsonl, checked with 2.1.325."""
+"""Transcripts of Claude Code: ~/.claude/projects/PROJECT/SESSION.jsonl, checked with 2.1.325.
+
+A subagent has its own, PROJECT/SESSION/subagents/agent-ID.jsonl, with the session's id in its records.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,7 +23,7 @@ def read(path: Path) -> Transcript:
             continue
         for block in _blocks(line):
             if block.get("type") == "tool_use":
-                call = _call(line, block, f"{path}:{number}")
+                call = _call(line, block, path, number)
                 calls[call.id] = call
             elif block.get("type") == "tool_result" and (known := calls.get(text(block.get("tool_use_id")))):
                 calls[known.id] = _ended(known, line)
@@ -32,10 +35,11 @@ def _blocks(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from (block for block in (content if isinstance(content, list) else ()) if isinstance(block, Mapping))
 
 
-def _call(line: Mapping[str, Any], block: Mapping[str, Any], origin: str) -> MadeCall:
+def _call(line: Mapping[str, Any], block: Mapping[str, Any], path: Path, number: int) -> MadeCall:
+    origin = f"{path}:{number}"
     return MadeCall(
         agent="claude",
-        session=text(line.get("sessionId")),
+        session=text(line.get("sessionId")) or _session_of(path),
         id=text(block.get("id")) or origin,
         tool=text(block.get("name")),
         arguments=mapping(block.get("input")),
@@ -51,3 +55,9 @@ def _ended(call: MadeCall, line: Mapping[str, Any]) -> MadeCall:
     decision = mapping(line.get("permissionDecision")).get("decision")
     is_refused = decision == "reject" or line.get("toolDenialKind") is not None
     return replace(call, fate=Fate.REFUSED if is_refused else Fate.RAN)
+
+
+def _session_of(path: Path) -> str:
+    """The session that a transcript's place names."""
+    folders = path.parts
+    return folders[folders.index("subagents") - 1] if "subagents" in folders else path.stem

@@ -232,7 +232,7 @@ def _fates(sessions: set[tuple[str, str]], clean: Clean) -> dict[tuple[str, str,
     for agent in {agent for agent, _ in sessions if agent == OWN or agent in AGENTS}:
         names = {session[:_ID_IN_NAMES] for of, session in sessions if of == agent and session}
         for path in transcripts_of(agent):
-            if any(name in path.name for name in names):
+            if any(name in str(path) for name in names):
                 for call in read_transcript(agent, path).calls:
                     for question in questions_of(call):
                         digest = digest_of(clean(question["tool_input"]))

@@ -242,3 +242,19 @@ def test_a_page_that_cannot_be_written_is_said(
     shown = " ".join(capsys.readouterr().err.split())
     assert "page.html can't be written: No such file or directory; name another file" in shown
     assert "bug in hookline" not in shown
+
+
+@pytest.mark.usefixtures("user")
+def test_the_calls_of_subagents_are_judged_too(
+    transcript: Path, project: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From their own files; a repeated call counts once, and a place that is not known is named."""
+    folder = own_home / ".claude/projects/p"
+    subagent, other = folder / "s/subagents/agent-1.jsonl", folder / "s/elsewhere/x.jsonl"
+    for path in (subagent, other):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(transcript.read_bytes())
+    _, alone = run(capsys, project, "--from", str(transcript))
+    _, report = run(capsys, project, "--from", "claude", "--all-projects")
+    assert report["made"] == alone["made"] > 0
+    assert report["leftOut"]["unknownPlaces"] == [str(other)]

@@ -30,7 +30,7 @@ from hookline.config import Config
 from hookline.contract.text import tell
 from hookline.extras import install_command
 from hookline.history.made import Fate, MadeCall
-from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
+from hookline.history.transcripts import AGENTS, OWN, find_transcripts, read_transcript
 from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
 from hookline.proof.canary import Flight, canary_at, command_line, fly_own, is_canary, wait_for
@@ -128,11 +128,17 @@ def _compare(given: argparse.Namespace, config: Config, agent: str) -> AgentProo
     if agent != OWN and agent not in AGENTS:
         return None
     since, unread = time_of("--since", given.since), 0
-    calls: list[MadeCall] = []
-    for path in transcripts_of(agent):
+    by_id: dict[tuple[str, str], MadeCall] = {}
+    found = find_transcripts(agent)
+    for path in found.files:
         transcript = read_transcript(agent, path)
         unread += transcript.unread
-        calls += (call for call in transcript.calls if _is_wanted(call, since, given.session))
+        # Some versions repeat a subagent's calls in the session's transcript.
+        for call in transcript.calls:
+            known = by_id.get((call.session, call.id))
+            if _is_wanted(call, since, given.session) and (known is None or known.fate is not Fate.RAN):
+                by_id[call.session, call.id] = call
+    calls = list(by_id.values())
     clean = config.get_redactor().clean
     log = recorded_in(config)
     evidence = read_evidence(log, {call.session for call in calls}, clean, since)
@@ -145,6 +151,7 @@ def _compare(given: argparse.Namespace, config: Config, agent: str) -> AgentProo
         opened=sum(call.fate is Fate.OPEN for call in calls),
         unread=unread,
         versions=tuple(sorted({call.version for call in calls if call.version})),
+        unknown=found.unknown_since(since),
     )
 
 

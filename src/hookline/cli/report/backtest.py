@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from hookline.cli.report.style import style
-from hookline.cli.report.text import cut, one_line, plural, screen_width, show_message
+from hookline.cli.report.text import cut, one_line, plural, screen_width, show_message, show_place
 from hookline.contract.text import printable
 from hookline.contract.wire import stringify_json
 from hookline.testing.backtest.past import LeftOut
@@ -13,6 +13,7 @@ from hookline.testing.backtest.run import Change, Kind, Tally
 
 _MOST_SHOWN = 50
 _MOST_IN_SUMMARY = 20
+_MOST_PLACES = 5
 _LONGEST = 300
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;width:100%}td,th{border:1px solid #8888;padding:.3rem .5rem;text-align:left;
@@ -56,7 +57,12 @@ def backtest_report(tally: Tally, left_out: LeftOut, title: str) -> dict[str, An
         "whyNotTried": tally.why_untried or None,
         **{kind.value: count for kind, count in tally.counts.items()},
         "changes": [_change_report(change) for change in tally.changes],
-        "leftOut": {"notRecorded": left_out.not_recorded, "elsewhere": left_out.elsewhere, "unread": left_out.unread},
+        "leftOut": {
+            "notRecorded": left_out.not_recorded,
+            "elsewhere": left_out.elsewhere,
+            "unread": left_out.unread,
+            "unknownPlaces": left_out.unknown,
+        },
     }
 
 
@@ -116,6 +122,10 @@ def _notes(tally: Tally, left_out: LeftOut) -> Iterator[str]:
         yield f"{plural(left_out.elsewhere, 'event')} of other projects left out (--all-projects)"
     if left_out.unread:
         yield f"{plural(left_out.unread, 'line')} of transcripts can't be read"
+    for place in left_out.unknown[:_MOST_PLACES]:
+        yield f"{show_place(place)}: a place or form of transcripts that is not known; it may hold calls"
+    if len(left_out.unknown) > _MOST_PLACES:
+        yield f"… and {len(left_out.unknown) - _MOST_PLACES} more such places (--json shows all)"
 
 
 def _change_report(change: Change) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from hookline.proof.reconcile import Finding, Standing, grouped
 from hookline.proof.standing import known_versions
 
 _MOST_SHOWN = 5
+_MAY_HOLD = "it may hold calls that are not compared"
 _BAD = (Standing.OVERRULED, Standing.UNJUDGED)
 
 
@@ -27,6 +28,8 @@ class AgentProof:
     opened: int
     unread: int
     versions: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+    """Files and directories among its transcripts that are in an unknown place or form."""
 
     @property
     def bad(self) -> list[Finding]:
@@ -73,7 +76,7 @@ def proof_lines(
             f"{name}: hookline reads no transcripts of it, so calls that ran are not compared with the log"
         )
     for proof in proofs:
-        if proof.findings or proof.unread:
+        if proof.findings or proof.unread or proof.unknown:
             yield from _agent_lines(proof)
     if proofs and not any(proof.findings for proof in proofs):
         yield "No transcript has a call that ran in that time."
@@ -98,6 +101,7 @@ def _agent_lines(proof: AgentProof) -> Iterator[str]:
         yield style.dim(f"  besides: {more}")
     if proof.unread:
         yield style.warn(f"  {plural(proof.unread, 'line')} of its transcripts can't be read, and may hold calls")
+    yield from _unknown_places(proof.unknown)
     for problem in proof.unknown_versions:
         yield style.warn(f"  {one_line(problem)}")
     for (cause, why), found in grouped(proof.bad).items():
@@ -108,6 +112,15 @@ def _agent_lines(proof: AgentProof) -> Iterator[str]:
         if len(found) > _MOST_SHOWN:
             yield style.dim(f"      … {len(found) - _MOST_SHOWN} more (--json shows all)")
     yield ""
+
+
+def _unknown_places(places: Sequence[str]) -> Iterator[str]:
+    for place in places[:_MOST_SHOWN]:
+        yield style.warn(
+            f"  {one_line(show_place(place))}: a place or form of transcripts that is not known; {_MAY_HOLD}"
+        )
+    if len(places) > _MOST_SHOWN:
+        yield style.warn(f"  … and {len(places) - _MOST_SHOWN} more such places (--json shows all)")
 
 
 def _call(finding: Finding) -> str:
@@ -144,6 +157,7 @@ def proof_report(proof: AgentProof) -> dict[str, Any]:
         "refused": proof.refused,
         "open": proof.opened,
         "unread": proof.unread,
+        "unknownPlaces": list(proof.unknown),
         "versions": list(proof.versions),
         "unknownVersions": proof.unknown_versions,
         "notJudged": [_finding_report(finding) for finding in proof.bad],

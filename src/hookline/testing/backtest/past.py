@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from hookline.contract.events import HookEventName
 from hookline.errors import UsageError
 from hookline.history.lines import json_lines
 from hookline.history.made import Fate
-from hookline.history.transcripts import AGENTS, OWN, read_transcript, transcripts_of
+from hookline.history.transcripts import AGENTS, OWN, find_transcripts, read_transcript
 from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
 from hookline.testing.cases.case import Outcome
@@ -45,6 +45,8 @@ class LeftOut:
     """Of other projects."""
     unread: int = 0
     """Lines of transcripts."""
+    unknown: list[str] = field(default_factory=list)
+    """Files and directories among transcripts that are in an unknown place or form."""
 
 
 def what_happened(
@@ -55,14 +57,17 @@ def what_happened(
         if source == "log":
             yield from _of_log(log, project, since, left_out)
         elif source in (*AGENTS, OWN):
-            for path in transcripts_of(source):
-                yield from _of_transcript(source, path, project, since, left_out)
+            found = find_transcripts(source)
+            left_out.unknown += found.unknown_since(since)
+            seen: set[tuple[str, str]] = set()
+            for path in found.files:
+                yield from _of_transcript(source, path, project, since, left_out, seen)
         else:
             agent = _agent_of(Path(source))
             if agent is None:
                 yield from _of_log(Path(source), None, since, left_out)
             else:
-                yield from _of_transcript(agent, Path(source), None, since, left_out)
+                yield from _of_transcript(agent, Path(source), None, since, left_out, set())
 
 
 def _of_log(path: Path, project: str | None, since: str | None, left_out: LeftOut) -> Iterator[Past]:
@@ -90,12 +95,23 @@ def _of_log(path: Path, project: str | None, since: str | None, left_out: LeftOu
             )
 
 
-def _of_transcript(agent: str, path: Path, project: str | None, since: str | None, left_out: LeftOut) -> Iterator[Past]:
+def _of_transcript(
+    agent: str,
+    path: Path,
+    project: str | None,
+    since: str | None,
+    left_out: LeftOut,
+    seen: set[tuple[str, str]],
+) -> Iterator[Past]:
+    """The calls of one transcript, without those that another one of the same session repeats."""
     transcript = read_transcript(agent, path)
     left_out.unread += transcript.unread
     for call in transcript.calls:
         if call.fate is Fate.OPEN or (since is not None and call.time and call.time < since):
             continue
+        if (call.session, call.id) in seen:
+            continue
+        seen.add((call.session, call.id))
         if project is not None and os.path.realpath(call.cwd or "/") != project:
             left_out.elsewhere += 1
             continue
