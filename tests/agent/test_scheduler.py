@@ -30,6 +30,7 @@ HookScript = Callable[..., Path]
 Behaviour = Callable[[Mapping[str, Any]], Awaitable[ToolResult]]
 
 PACKAGE = Path(hookline.__file__).parent
+NOBODY = "a hook wants the user to be asked about this call, and nobody can be asked here"
 
 
 async def _agrees(arguments: Mapping[str, Any]) -> ToolResult:
@@ -322,9 +323,9 @@ def test_a_result_waits_for_earlier_ones(project: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "statuses", "runs"),
     [
-        pytest.param(Approval.ALLOW_ONCE, ["awaiting_approval", "executing", "success"], 1),
-        pytest.param(Approval.ALLOW_ALWAYS, ["awaiting_approval", "executing", "success"], 1),
-        pytest.param(Approval.REFUSE, ["awaiting_approval", "cancelled"], 0),
+        pytest.param(Approval.ALLOW_ONCE, ["executing", "awaiting_approval", "executing", "success"], 1),
+        pytest.param(Approval.ALLOW_ALWAYS, ["executing", "awaiting_approval", "executing", "success"], 1),
+        pytest.param(Approval.REFUSE, ["executing", "awaiting_approval", "cancelled"], 0),
     ],
 )
 def test_a_person_is_asked(project: Path, answer: Approval, statuses: list[str], runs: int) -> None:
@@ -508,47 +509,32 @@ def test_rewritten_arguments_are_checked(project: Path) -> None:
 
 
 def test_a_rewrite_that_leaves_the_project_is_asked_about(project: Path, tmp_path: Path) -> None:
-    """Approval of the model's call does not cover what a hook made of it; a no then runs nothing and tells no hook."""
+    """The one question is about what would run; a no then runs nothing and no AfterTool hook."""
     outside = tmp_path / "outside.txt"
-    answers = [Approval.ALLOW_ONCE, Approval.REFUSE]
-
-    class Wary(Person):
-        async def __call__(self, request: Request) -> Reply:
-            self.requests.append(request)
-            return Reply(answers[len(self.requests) - 1])
-
-    person = Wary()
+    person = Person(Approval.REFUSE)
     hooks = {**rewriting(file_path=str(outside)), **recording(tmp_path, "AfterTool")}
     bench = Bench(project, default_toolbox(), hooks, person)
     (finished,) = bench.run(call("write_file", file_path="a.txt", content="x"))
     question = f"write {outside}, which is outside the project"
-    assert person.questions == ["write a.txt", question]
+    assert person.questions == [question]
     said = f"write_file was not run: permission to {question} was not given."
     assert end(finished) == ending(CallStatus.CANCELLED, said)
-    assert bench.statuses() == [
-        *("validating", "scheduled", "awaiting_approval", "executing", "awaiting_approval", "cancelled"),
-    ]
+    assert bench.statuses() == ["validating", "scheduled", "executing", "awaiting_approval", "cancelled"]
     assert not outside.exists()
     assert recorded(tmp_path, "AfterTool") == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "questions"),
-    [
-        pytest.param(Approval.ALLOW_ONCE, ["write a.txt", "write b.txt"], id="once"),
-        pytest.param(Approval.ALLOW_ALWAYS, ["write a.txt"], id="always"),
-    ],
-)
-def test_a_rewrite_is_asked_about_unless_always_covers_it(
-    project: Path, answer: Approval, questions: list[str]
-) -> None:
-    """A yes is for the arguments that the person saw; the second question has those before the change, too."""
-    person = Person(answer)
+def test_a_rewrite_is_asked_about_once_with_both_arguments(project: Path) -> None:
+    """The question has the arguments that run, and those from before the change."""
+    person = Person()
     bench = Bench(project, default_toolbox(), rewriting(file_path="b.txt"), person)
     bench.run(call("write_file", file_path="a.txt", content="x"))
-    assert person.questions == questions
-    changed = {"file_path": "a.txt", "content": "x"}
-    assert [request.before for request in person.requests] == [None, changed][: len(questions)]
+    assert person.questions == ["write b.txt"]
+    (request,) = person.requests
+    assert (request.call.arguments, request.before) == (
+        {"file_path": "b.txt", "content": "x"},
+        {"file_path": "a.txt", "content": "x"},
+    )
     assert (project / "b.txt").read_text() == "x"
 
 
@@ -732,7 +718,7 @@ def test_one_place_runs_tools() -> None:
 
 
 def test_that_place_is_between_the_hooks() -> None:
-    """The function that runs a tool is handed to `execute_tool_with_hooks`, and nobody else gets hold of it."""
+    """The function that runs a tool is handed to `run_tool`, and nobody else gets hold of it."""
     tree = ast.parse((PACKAGE / "agent" / "scheduler.py").read_text(encoding="utf-8"))
     runners = [
         function.name
@@ -745,7 +731,7 @@ def test_that_place_is_between_the_hooks() -> None:
     doors = [
         argument
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "execute_tool_with_hooks"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "run_tool"
         for argument in node.args
     ]
     assert len(uses) == 1
@@ -839,4 +825,4 @@ def test_where_nobody_can_be_asked_the_call_is_refused(project: Path) -> None:
     (finished,) = bench.run(call("spy", what="it"))
     assert (finished.status, spy.ran_with) == (CallStatus.IDLE, [])
     assert finished.result is not None
-    assert finished.result.llm_content == "sure?"
+    assert finished.result.llm_content == f"sure? ({NOBODY})"

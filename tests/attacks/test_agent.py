@@ -99,7 +99,7 @@ def test_always_never_covers_protected_places(project: Path) -> None:
     assert not (project / ".git" / "config").exists()
 
 
-def test_a_link_made_after_the_yes_is_noticed(project: Path, tmp_path: Path) -> None:
+def test_a_link_made_while_hooks_run_is_noticed(project: Path, tmp_path: Path) -> None:
     """A path that becomes a link to a protected place while hooks run is not written: another place was judged."""
     (project / ".git").mkdir()
     (project / "sub").mkdir()
@@ -111,14 +111,31 @@ def test_a_link_made_after_the_yes_is_noticed(project: Path, tmp_path: Path) -> 
     assert not (tmp_path / "config").exists()
 
 
-def test_a_yes_does_not_cover_what_a_hook_makes_of_the_call(project: Path) -> None:
-    """The person is asked again, and shown the arguments before and after."""
+def test_a_link_made_while_the_user_thinks_is_not_followed(project: Path) -> None:
+    """A yes is for what the question said: a path that has become a protected one since then is not written."""
+    (project / ".git").mkdir()
+    (project / "sub").mkdir()
+
+    class Slow(User):
+        async def __call__(self, request: Request) -> Reply:
+            if not self.asked:
+                (project / "sub").rename(project / "old")
+                (project / "sub").symlink_to(".git")
+            return await super().__call__(request)
+
+    user = Slow(Approval.ALLOW_ONCE)
+    assert _run(project, user, _write("sub/config")) == [CallStatus.ERROR]
+    assert [request.what for request in user.asked] == ["write sub/config"]
+    assert not (project / ".git" / "config").exists()
+
+
+def test_the_user_is_asked_about_what_a_hook_makes_of_the_call(project: Path) -> None:
+    """There is one question, about the arguments that would run, and it shows those from before the change."""
     answer = {"hookSpecificOutput": {"tool_input": {"command": "touch owned"}}}
-    user = User(Approval.ALLOW_ONCE)
+    user = User()
     statuses = _run(project, user, _shell("ls"), hook=f"echo {shlex.quote(json.dumps(answer))}")
     assert statuses == [CallStatus.CANCELLED]
-    assert [request.what for request in user.asked] == ["run ls", "run touch owned"]
-    assert user.asked[1].before == {"command": "ls"}
+    assert [(request.what, request.before) for request in user.asked] == [("run touch owned", {"command": "ls"})]
     assert not (project / "owned").exists()
 
 

@@ -2,16 +2,18 @@
 
 import asyncio
 import json
+import shlex
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hookline import Config
-from hookline.agent.approval import Approval, Permissions, Reply, Request
+from hookline.agent.approval import Approval, Approver, Permissions, Reply, Request
 from hookline.agent.background import BackgroundHooks
 from hookline.agent.contents import content_from_json, user_content
 from hookline.agent.scheduler import ToolScheduler
@@ -21,6 +23,7 @@ from hookline.agent.tools.shell import RUN_SHELL_COMMAND
 from hookline.agent.transcript import Transcript
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import Verdict
+from hookline.hook import Ask
 from hookline.triggers.tools import fire_permission_hook
 
 
@@ -147,50 +150,97 @@ PERMISSION = """printf '{"hookSpecificOutput":{"hookEventName":"PermissionReques
 
 
 @pytest.mark.parametrize(
-    ("command", "reason"),
+    ("command", "is_allowed", "reason"),
     [
-        ("echo not by me >&2; exit 2", "not by me"),
-        (
-            f'{PERMISSION} \'{{"behavior":"deny","message":"never"}}\'',
-            "never",
-        ),
-        (
-            f'{PERMISSION} \'{{"behavior":"allow"}}\'',
-            None,
-        ),
-        ("exit 1", None),
+        ("echo not by me >&2; exit 2", False, "not by me"),
+        (f'{PERMISSION} \'{{"behavior":"deny","message":"never"}}\'', False, "never"),
+        (f'{PERMISSION} \'{{"behavior":"allow"}}\'', True, None),
+        (f'{PERMISSION} \'{{"behavior":"allow","updatedInput":{{"command":"y"}}}}\'', False, None),
+        (f'{PERMISSION} \'{{"behavior":"allow"}}\'; exit 1', False, None),
+        ("true", False, None),
+        ("exit 1", False, None),
     ],
 )
-def test_a_permission_request_hook_is_asked_before_a_person_is(project: Path, command: str, reason: str | None) -> None:
-    """Only its deny counts, and an ordinary BeforeTool event leaves it alone, and says so."""
+def test_a_permission_request_hook_is_asked_before_the_user_is(
+    project: Path, command: str, is_allowed: bool, reason: str | None
+) -> None:
+    """Its deny refuses, its allow of these arguments saves the question; other BeforeTool events leave it alone."""
     config = configured(project, "PermissionRequest", f"touch asked; {command}")
     verdict = fire(config, HookEventName.BEFORE_TOOL, tool_name="run_shell_command", tool_input={"command": "x"})
     assert not verdict.blocked
     assert not (project / "asked").exists()
-    refused = asyncio.run(fire_permission_hook(config, "run_shell_command", {"command": "x"}))
-    assert refused == reason
-    assert refused is None or len(refused.hooks) == 1
+    answer = asyncio.run(fire_permission_hook(config, "run_shell_command", {"command": "x"}))
+    assert (answer.allowed, answer.refusal) == (is_allowed, reason)
+    assert answer.refusal is None or len(answer.refusal.hooks) == 1
     assert (project / "asked").exists()
 
 
-def test_a_refused_permission_names_its_hook(project: Path) -> None:
-    """The call counts as blocked, with the hook and its reason, and no person is asked."""
-    config = configured(project, "PermissionRequest", "echo not by me >&2; exit 2")
-    asked: list[Request] = []
-
-    async def person(request: Request) -> Reply:
-        asked.append(request)
-        return Reply(Approval.ALLOW_ONCE)
-
-    permissions = Permissions(config=config, approve=person, background=BackgroundHooks())
+def decided(config: Config, approve: Approver, call: ToolCall) -> ToolCall:
+    permissions = Permissions(config=config, approve=approve, background=BackgroundHooks())
     scheduler = ToolScheduler(
         config=config, toolbox=default_toolbox(), permissions=permissions, on_change=lambda _call: None
     )
-    call = ToolCall(id="1", name="write_file", arguments={"file_path": "a", "content": "b"})
     (done,) = asyncio.run(scheduler.run([call]))
+    return done
+
+
+@dataclass
+class User:
+    """Says no to everything, and remembers the questions."""
+
+    asked: list[Request] = field(default_factory=list)
+
+    async def __call__(self, request: Request) -> Reply:
+        """A no."""
+        self.asked.append(request)
+        return Reply(Approval.REFUSE)
+
+
+WRITE = ToolCall(id="1", name="write_file", arguments={"file_path": "a", "content": "b"})
+
+
+def test_a_refused_permission_names_its_hook(project: Path) -> None:
+    """The call counts as blocked, with the hook and its reason, and the user is not asked."""
+    config, user = configured(project, "PermissionRequest", "echo not by me >&2; exit 2"), User()
+    done = decided(config, user, WRITE)
     assert done.result is not None
-    assert (done.status, len(done.result.decided_by), asked) == (CallStatus.IDLE, 1, [])
+    assert (done.status, len(done.result.decided_by), user.asked) == (CallStatus.IDLE, 1, [])
     assert done.result.return_display == "write_file was not run: not by me"
+
+
+@pytest.mark.parametrize(("path", "questions"), [("a", 0), (".git/hooks/pre-commit", 1)], ids=["plain", "protected"])
+def test_a_permission_that_a_hook_gives_saves_the_question(project: Path, path: str, questions: int) -> None:
+    """As in Claude Code the user is not asked then; but a protected place needs the user's own yes."""
+    config, user = configured(project, "PermissionRequest", f'{PERMISSION} \'{{"behavior":"allow"}}\''), User()
+    done = decided(config, user, replace(WRITE, arguments={"file_path": path, "content": "b"}))
+    assert len(user.asked) == questions
+    assert (done.status is CallStatus.SUCCESS, (project / path).exists()) == (questions == 0,) * 2
+
+
+def test_a_permission_does_not_answer_a_guard_that_asks(project: Path) -> None:
+    """A guard that wants the user to be asked gets the user's answer, and not another hook's."""
+    allow = f'{PERMISSION} \'{{"behavior":"allow"}}\''
+    config, user = configured(project, "PermissionRequest", allow), User()
+    config.add_hook("BeforeTool", lambda _event: Ask("sure?"))
+    done = decided(config, user, WRITE)
+    assert [request.asked and request.asked.reason for request in user.asked] == ["sure?"]
+    assert not (project / "a").exists()
+    assert done.status is CallStatus.IDLE
+
+
+def test_updated_input_replaces_the_arguments_whole(project: Path) -> None:
+    """As in Claude Code, what `updatedInput` leaves out is gone: guards and tool see no old `offset` and `limit`."""
+    (project / "long.txt").write_text("".join(f"line {number}\n" for number in range(9)))
+    answer = {"hookEventName": "PreToolUse", "updatedInput": {"file_path": str(project / "long.txt")}}
+    command = f"printf %s {shlex.quote(json.dumps({'hookSpecificOutput': answer}))}"
+    config, user, seen = configured(project, "PreToolUse", command), User(), list[Any]()
+    config.add_hook("BeforeTool", lambda event: seen.append(dict(event.tool_input)), final=True)
+    call = ToolCall(id="1", name="read_file", arguments={"file_path": "long.txt", "offset": 3, "limit": 1})
+    done = decided(config, user, call)
+    assert seen == [done.arguments] == [{"file_path": "long.txt"}]
+    assert done.result is not None
+    assert "line 0" in str(done.result.llm_content)
+    assert "line 8" in str(done.result.llm_content)
 
 
 SERVER = """

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import pytest
 from google.genai import types
 
+from hookline.contract.arguments import ToolArguments
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.hooks import HookEntry
 from hookline.contract.llm import GenerateContentParameters
@@ -509,9 +510,10 @@ class _NotingRunner(HookRunner):
         return []
 
     async def execute_hooks_sequential(
-        self, hooks: Sequence[HookEntry], event_input: Mapping[str, Any]
+        self, hooks: Sequence[HookEntry], event_input: Mapping[str, Any], arguments: ToolArguments | None = None
     ) -> list[HookExecutionResult]:
         assert event_input["hook_event_name"] == "BeforeTool"
+        assert arguments is None
         self.asked.append(("sequential", [hook.command for hook in hooks]))
         return []
 

@@ -169,13 +169,16 @@ def test_an_answer_that_is_neither_yes_nor_no_is_an_error(make_hooks: MakeHooks,
     assert ran == []
 
 
-def test_without_on_ask_the_call_goes_on_with_a_warning(make_hooks: MakeHooks, memory: MemorySink) -> None:
-    """Nobody can be asked: the call says so, and the log warns of it, under the session."""
-    hooks = make_hooks({"BeforeTool": [hook(says({"decision": "ask", "reason": "Sure?"}))]})
+@pytest.mark.parametrize("is_allowed", [False, True])
+def test_without_a_question_the_call_is_refused(make_hooks: MakeHooks, memory: MemorySink, is_allowed: bool) -> None:
+    """Where nobody can be asked the call is blocked, and the log says so, unless the program says "allow"."""
+    given = {"on_ask": "allow"} if is_allowed else {}
+    hooks = make_hooks({"BeforeTool": [hook(says({"decision": "ask", "reason": "Sure?"}))]}, **given)
     call = asyncio.run(hooks.session("s-9").before_tool("t", {}))
-    assert (call.ask, call.blocked, call.reason) == (True, False, "Sure?")
-    (record,) = [record for record in memory.records if "on_ask" in record.message]
-    assert (record.level, record.session, record.subject) == ("warn", "s-9", "t")
+    assert (call.ask, call.blocked, str(call.reason).startswith("Sure?")) == (True, not is_allowed, True)
+    records = [record for record in memory.records if "on_ask" in record.message]
+    facts = [("warn", "s-9", "t", True)]
+    assert [(one.level, one.session, one.subject, one.blocked) for one in records] == ([] if is_allowed else facts)
 
 
 def test_a_selection_filters_the_offer_and_is_enforced(make_hooks: MakeHooks, memory: MemorySink) -> None:

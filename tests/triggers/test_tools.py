@@ -615,4 +615,6 @@ def test_an_ask_that_nobody_hears_is_logged(project: Path) -> None:
     tool = _Tool()
     assert execute(config, tool) == DONE
     warnings = [record.message for record in memory.records if record.level is LogLevel.WARN]
-    assert warnings == ["BeforeTool: a hook asks (sure?), but this program gives no on_ask, so the call goes on"]
+    assert warnings == [
+        "BeforeTool write_file: BeforeTool hook asks (sure?), but this program gives no on_ask, so the call goes on"
+    ]

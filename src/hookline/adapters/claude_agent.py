@@ -20,6 +20,7 @@ from hookline.adapters.table import loading, report_once
 from hookline.dialects import claude_results as results
 from hookline.dialects.claude import CLAUDE
 from hookline.hooks import Hooks, Session, ToolCall
+from hookline.triggers import flow
 from hookline.triggers.results import to_tool_result
 
 with loading("claude_agent") as _SELF:
@@ -54,12 +55,16 @@ def _session(hooks: Hooks, told: Mapping[str, Any]) -> Session:
 
 async def _before_tool(session: Session, told: Mapping[str, Any], tool_use_id: str | None) -> dict[str, Any]:
     tool, given = CLAUDE.tool_of_theirs(told["tool_name"]), told["tool_input"]
-    call = await session.before_tool(tool.ours, tool.in_our_words(given), call_id=tool_use_id)
+    # Claude's own permission prompt asks, unless the program has decided who does.
+    steps = session.judging(
+        tool.ours, tool.in_our_words(given), tool_use_id, None, leaves_questions=not session.can_ask
+    )
+    call = await flow.run(steps)
     specific: dict[str, Any] = {}
     if call.blocked:
         # Also for a stop: alone it would let the tool run first.
         specific |= {"permissionDecision": "deny", "permissionDecisionReason": call.refusal.llm_content}
-    elif call.ask:
+    elif call.ask and not session.can_ask:
         specific |= {"permissionDecision": "ask", "permissionDecisionReason": call.reason}
     if call.changed and not call.blocked:
         specific["updatedInput"] = tool.rewritten(given, call.arguments, told["cwd"])

@@ -122,10 +122,17 @@ class Permissions:
         async with self._asking:
             # Another call may have got an "always" while this one waited.
             if scope is None or scope.key not in self._always_allowed:
-                waiting()
                 request = Request(call=call, what=grant.what, always=scope and scope.text, before=before)
-                await self._ask(approve, request, scope)
+                # Hooks of other agents can't allow a protected place.
+                if not await self._is_allowed_by_hooks(request) or protected is not None:
+                    waiting()
+                    await self._ask(approve, request, scope)
         return grant
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether there is a way to ask the user."""
+        return self.person is not None or self.approve is not None
 
     async def ask_for_hook(
         self,
@@ -136,18 +143,21 @@ class Permissions:
         asked: Asked,
         before: Mapping[str, Any] | None = None,
     ) -> tuple[Reply, Grant | None]:
-        """Asks the user because hooks want that, whatever was allowed before; where nobody can be asked, refuses.
+        """Asks the user because hooks want that, whatever was allowed before, for a session that `can_ask`.
 
         Returns the answer, and what the user allowed by a yes.
         """
-        ask = self.person or self.approve
-        if ask is None:
+        if (ask := self.person or self.approve) is None:
             return Reply(Approval.REFUSE), None
         grant, _ = self._needed(tool, call)
         what = "go on" if grant is None else grant.what
+        request = Request(call=call, what=what, before=before, asked=asked)
         async with self._asking:
+            # Their deny counts; a yes is no answer to a guard that wants the user to be asked.
+            await self._is_allowed_by_hooks(request)
             waiting()
-            reply = await ask(Request(call=call, what=what, before=before, asked=asked))
+            self._notify(request)
+            reply = await ask(request)
         return reply, None if reply.decision is Approval.REFUSE else grant
 
     def _needed(self, tool: Tool, call: ToolCall) -> tuple[Grant | None, str | None]:
@@ -161,14 +171,23 @@ class Permissions:
             what += f" ({protected}, so this needs a yes each time)"
         return Grant(what, dict(call.arguments)), protected
 
-    async def _ask(self, approve: Approver, request: Request, scope: Scope | None) -> None:
+    async def _is_allowed_by_hooks(self, request: Request) -> bool:
+        """Whether a PermissionRequest hook of another agent allows the call; RefusedError if one denies it."""
+        call = request.call
+        answer = await fire_permission_hook(self.config, call.name, call.arguments)
+        if answer.refusal is not None:
+            raise RefusedError(f"{call.name} was not run: {answer.refusal}", answer.refusal.hooks)
+        return answer.allowed
+
+    def _notify(self, request: Request) -> None:
         call = request.call
         details = permission_details(call)
         message = f"{call.name} needs permission to {request.what}"
-        refusal = await fire_permission_hook(self.config, call.name, dict(call.arguments))
-        if refusal is not None:
-            raise RefusedError(f"{call.name} was not run: {refusal}", refusal.hooks)
         self.background.spawn(fire_notification_hook(self.config, "ToolPermission", message, details))
+
+    async def _ask(self, approve: Approver, request: Request, scope: Scope | None) -> None:
+        call = request.call
+        self._notify(request)
         reply = await approve(request)
         if reply.decision is Approval.REFUSE:
             told = with_message("", reply.message)

@@ -10,8 +10,9 @@ from hookline.agent.approval import Approval, Asked, Grant, Permissions, Refused
 from hookline.agent.tool import CallStatus, Tool, ToolCall, ToolContext, failure
 from hookline.agent.toolbox import ToolBox
 from hookline.agent.tools.paths import resolve_paths
+from hookline.contract.arguments import ToolArguments
 from hookline.triggers.results import AskReason, ToolResult
-from hookline.triggers.tools import execute_tool_with_hooks
+from hookline.triggers.tools import run_tool
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -161,17 +162,15 @@ class _RunningCall:
         self._check_stopped()
         if (fault := self.tool.fault(self._call.arguments, self._context)) is not None:
             return failure(fault)
-        await self._obtain_permission()
-        self._check_stopped()
         self._change(CallStatus.EXECUTING)
-        result = await execute_tool_with_hooks(
+        # The hooks decide first: the user is asked at most once, and only about a call that they let pass.
+        result = await run_tool(
             self._scheduler.config,
             self.tool.name,
             self._call.arguments,
             self._execute,
-            normalize=self._normalized,
-            validate=lambda arguments: self._scheduler.toolbox.fault(self.tool, arguments),
-            on_ask=self._ask_person,
+            ToolArguments(self._normalized, lambda arguments: self._scheduler.toolbox.fault(self.tool, arguments)),
+            on_ask=self._ask_person if self._scheduler.permissions.can_ask else None,
             mcp_context=self.tool.mcp_context,
         )
         if not self._message:
@@ -196,6 +195,7 @@ class _RunningCall:
         """Runs the tool with the arguments as hooks left them."""
         self._call = replace(self._call, arguments=arguments)
         await self._obtain_permission()
+        self._check_stopped()
         reported = self._progress.calls[self._index]
         if (reported.status, reported.arguments) != (CallStatus.EXECUTING, arguments):
             self._change(CallStatus.EXECUTING)
@@ -210,11 +210,13 @@ class _RunningCall:
         except Exception as error:  # noqa: BLE001 - tools are foreign code: their exceptions become results
             return failure(f"{self.tool.name} failed: {type(error).__name__}: {error}")
 
-    def _normalized(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with a hook's changes under their proper names: `path` may mean `file_path`."""
-        before = self._call.arguments
-        changes = {name: value for name, value in arguments.items() if name not in before or before[name] != value}
-        normal = {**before, **self.tool.normalize(changes)}
+    def _normalized(self, arguments: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with a hook's changes under their proper names, where `path` may mean `file_path`.
+
+        An argument that the hook left out stays out.
+        """
+        kept = {name: value for name, value in arguments.items() if name not in changes}
+        normal = {**kept, **self.tool.normalize(changes)}
         resolve_paths(normal, self._context)
         return normal
 

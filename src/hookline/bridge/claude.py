@@ -109,9 +109,9 @@ def _about_tool(outcome: Outcome) -> dict[str, Any]:
     if outcome.blocked or outcome.stop:
         # A stop alone would let the tool run first.
         return {"permissionDecision": "deny", "permissionDecisionReason": reason}
-    if outcome.ask:
-        return {"permissionDecision": "ask", "permissionDecisionReason": reason}
-    return {} if outcome.arguments is None else {"updatedInput": dict(outcome.arguments)}
+    asked = {"permissionDecision": "ask", "permissionDecisionReason": reason} if outcome.ask else {}
+    # Also with a question: the user is asked about what runs.
+    return asked if outcome.arguments is None else {**asked, "updatedInput": dict(outcome.arguments)}
 
 
 CLAUDE_HOST = Host(

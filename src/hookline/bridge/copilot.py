@@ -162,10 +162,11 @@ def say(heard: Heard, outcome: Outcome) -> Said:
 
 
 def _about_tool(outcome: Outcome, reason: str) -> dict[str, Any]:
-    if outcome.blocked or outcome.stop or outcome.ask:
-        decision = "deny" if outcome.blocked or outcome.stop else "ask"
-        return {"permissionDecision": decision, "permissionDecisionReason": reason}
-    return {} if outcome.arguments is None else {"modifiedArgs": dict(outcome.arguments)}
+    if outcome.blocked or outcome.stop:
+        return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    asked = {"permissionDecision": "ask", "permissionDecisionReason": reason} if outcome.ask else {}
+    # Also with a question: the user is asked about what runs.
+    return asked if outcome.arguments is None else {**asked, "modifiedArgs": dict(outcome.arguments)}
 
 
 COPILOT_HOST = Host(

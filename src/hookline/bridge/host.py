@@ -6,6 +6,7 @@ from typing import Any
 
 from hookline.bridge.versions import CHECKED
 from hookline.contract.answers import kind_of
+from hookline.contract.arguments import ToolArguments
 from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.verdict import Verdict
 from hookline.dialects.table import Arguments, Tool
@@ -186,6 +187,18 @@ def object_of(value: Any, key: str, agent: str) -> Arguments:
         what = "no arguments" if value is None else f"arguments that are {kind_of(value)}, not an object"
         raise UnreadableQuestionError(f"{agent} sent a tool call with {what} ({key}), so it can't be judged")
     return value
+
+
+def rules_of(heard: Heard) -> ToolArguments | None:
+    """The rules for the arguments of a call: every change is judged in the form in which the agent will run it."""
+    tool = heard.tool
+    if tool is None or not heard.has_whole or heard.event is not HookEventName.BEFORE_TOOL:
+        return None
+
+    def as_sent(arguments: dict[str, Any], _changes: Mapping[str, Any]) -> dict[str, Any]:
+        return tool.in_our_words(tool.rewritten(heard.arguments, arguments, heard.cwd))
+
+    return ToolArguments(as_sent)
 
 
 def combine(heard: Heard, verdicts: Sequence[Verdict]) -> Outcome:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, combine
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, combine, rules_of
 from hookline.bridge.memory import StoppedSessions
 from hookline.contract.answers import kind_of
 from hookline.contract.events import HookEventName
@@ -96,7 +96,10 @@ async def _ask(host: Host, heard: Heard, lease: "Lease") -> Said:
         if _begins_or_ends(heard):
             stops.forget(host.name, heard.session_id)
     fire = system.get_event_handler().fire
-    verdicts = [await fire(heard.event, fields, lease.session) for fields in heard.questions]
+    # Only the first question can be about the call itself; changes of a part of it can't be sent back.
+    rules = (rules_of(heard), *[None] * len(heard.questions))
+    questions = zip(heard.questions, rules, strict=False)
+    verdicts = [await fire(heard.event, fields, lease.session, arguments) for fields, arguments in questions]
     if fault := next((verdict.fault for verdict in verdicts if verdict.fault is not None), None):
         raise HooklineError(fault.message)
     outcome = combine(heard, verdicts)

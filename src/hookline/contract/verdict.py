@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.answers import Answer, ToolSelection, said
+from hookline.contract.answers import PATHS, Answer, ToolSelection, said
 from hookline.contract.denials import shortened
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
 from hookline.contract.hooks import HookEntry, particulars
@@ -225,6 +225,10 @@ class Trial(msgspec.Struct, frozen=True):
         return f"{shortened(self.hook.label)} would {self.would} this (mode {self.hook.mode}){why}"
 
 
+# What a hook answers to allow an operation.
+_YES = ("allow", "approve")
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What one event came to. Triggers, log, bus, command line and agent read this and nothing else."""
 
@@ -255,6 +259,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     """True when the user is not to be shown the result."""
     arguments: dict[str, Any] | None = None
     """The whole arguments to run the tool with, where hooks changed them."""
+    invalid: str | None = None
+    """What is wrong with the arguments as hooks rewrote them; then the call is blocked."""
     tool_output: str | None = None
     """What the model reads in place of the tool's result, where hooks replaced it."""
     request: dict[str, Any] | None = None
@@ -323,6 +329,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         answers = [(run.hook.label, run.who, run.answer) for run in runs if run.answer is not None]
         if self.ask:
             return tuple(who for _, who, answer in answers if answer.asks)
+        if self.invalid is not None:
+            return self.decided_by.get(PATHS["tool_input"], ())
         undone = {override.of for override in self.overridden}
         is_decided = self.go_on or (self.blocked and self.denied)
         blockers = [label for label, _, answer in answers if is_decided and answer.blocks]
@@ -333,6 +341,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
             for label, who, answer in answers
             if (self.stop and answer.stops) or (answer.blocks and is_decided and label in standing)
         )
+
+    @property
+    def allowed(self) -> bool:
+        """True when a hook said yes in so many words; that nothing objects is no yes."""
+        answers = [run.answer for run in self.runs if run.answer is not None and run.hook.counts and run.success]
+        return not self.blocked and any(one.is_explicit and one.decision in _YES for one in answers)
 
     @property
     def unapplied(self) -> tuple[Unapplied, ...]:

@@ -67,6 +67,15 @@ def denies(given: Mapping[str, Any]) -> bool:
     return any(map(is_block, (given.get("decision"), specific.get("permissionDecision"), behaviour)))
 
 
+def allows(given: Mapping[str, Any]) -> bool:
+    """Whether an answer to PermissionRequest says yes to the call as it is.
+
+    A yes with other arguments is none: guards have judged those that the user would be asked about.
+    """
+    decision = object_in(object_in(given, "hookSpecificOutput"), "decision")
+    return not denies(given) and decision.get("behavior") == "allow" and decision.get("updatedInput") is None
+
+
 def deny_reason(given: Mapping[str, Any]) -> str | None:
     """Why such an answer says no."""
     specific = object_in(given, "hookSpecificOutput")

@@ -10,6 +10,7 @@ from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.wire import stringify_json, trim
 from hookline.dialects import _condition
 from hookline.dialects._reading import (
+    allows,
     denies,
     deny_reason,
     error_of_result,
@@ -194,6 +195,8 @@ class _Answer:
             self._refusal(answer)
         elif self._specific.get("permissionDecision") in ("ask", "defer"):
             answer |= {"decision": "ask", "reason": some_text(self._specific.get("permissionDecisionReason")) or ""}
+        elif self._event.theirs == "PermissionRequest":
+            self._permission(answer)
         if specific := self._own_fields():
             answer["hookSpecificOutput"] = specific
         if self._event.theirs == "Stop" and not denies(self._given) and (context := some_text(specific.get(_CONTEXT))):
@@ -201,6 +204,13 @@ class _Answer:
             answer |= {"decision": "block", "reason": context}
             del answer["hookSpecificOutput"]
         return answer
+
+    def _permission(self, answer: dict[str, Any]) -> None:
+        if allows(self._given):
+            answer["decision"] = "allow"
+        elif "updatedInput" in object_in(self._specific, "decision"):
+            text = "updatedInput of PermissionRequest is not applied, because guards have judged the arguments already"
+            self._complaints.append(f"{text}; the user is asked")
 
     def _is_dropped(self) -> bool:
         """Whether Claude Code would drop the whole answer because one field is wrong."""

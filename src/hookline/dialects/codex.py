@@ -9,6 +9,7 @@ from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.wire import trim
 from hookline.dialects import claude
 from hookline.dialects._reading import (
+    allows,
     denies,
     deny_reason,
     json_object,
@@ -132,6 +133,8 @@ def _in_our_words(event: Event, given: Mapping[str, Any]) -> dict[str, Any]:
         refusal = _refusal(event, deny_reason(given) or DEFAULT_DENY_REASON)
         fields |= refusal.pop("hookSpecificOutput", {})
         answer |= refusal
+    elif event.theirs == "PermissionRequest" and allows(given):
+        answer["decision"] = "allow"
     elif stops and event.ours is HookEventName.AFTER_TOOL:
         fields["tool_output"] = some_text(given.get("stopReason"), given.get("reason")) or DEFAULT_DENY_REASON
     if stops and event.ours is not HookEventName.AFTER_TOOL:

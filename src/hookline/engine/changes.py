@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from hookline.contract.answers import Answer, said
+from hookline.contract.arguments import ToolArguments, is_same
 from hookline.engine.selection import keep_within_limits
 from hookline.formats.hook_format import overlay_llm_request, settle_llm_response
 
@@ -37,9 +38,39 @@ def as_changes(answer: Answer, told: Told) -> Answer:
     if given is None or answer.replaces_input is not True:
         return answer
     before = _object(told.get("tool_input"))
-    changes = {name: value for name, value in given.items() if name not in before or not _is_same(before[name], value)}
+    changes = _differing(given, before)
     removed = tuple(name for name in before if name not in given)
     return msgspec.structs.replace(answer, tool_input=changes, removed=removed)
+
+
+def in_normal_form(answer: Answer, told: Told, arguments: ToolArguments) -> Answer:
+    """An answer whose changes of the arguments have the names and values of the arguments' normal form.
+
+    So a later hook, of a more trusted layer too, changes the same argument under whatever name it uses for it.
+    """
+    given = said(answer.tool_input)
+    if given is None:
+        return answer
+    before = _object(told.get("tool_input"))
+    kept = {name: value for name, value in before.items() if name not in answer.removed}
+    rewritten = {**kept, **given}
+    normal = arguments.normal(rewritten, _differing(given, before))
+    if is_same(normal, rewritten):
+        return answer
+    changes = {name: value for name, value in normal.items() if name in given} | _differing(normal, before)
+    removed = tuple(name for name in before if name not in normal)
+    return msgspec.structs.replace(answer, tool_input=changes, removed=removed)
+
+
+def normal_change(
+    changed: dict[str, Any], told: Told, merged: Answer, arguments: ToolArguments | None
+) -> dict[str, Any]:
+    """What a change rule returned, with the arguments in their normal form; without them if that changes nothing."""
+    if arguments is None or "tool_input" not in changed:
+        return changed
+    before = _object(told.get("tool_input"))
+    normal = arguments.normal(changed["tool_input"], _differing(said(merged.tool_input) or {}, before))
+    return {**changed, "tool_input": normal} if not is_same(normal, told.get("tool_input")) else {}
 
 
 def change_output(told: Told, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
@@ -77,15 +108,12 @@ def add_context(told: Told, merged: Answer, answers: Sequence[Answer]) -> dict[s
     return {"prompt": prompt} if contexts or given else {}
 
 
+def _differing(given: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in before or not is_same(before[name], value)}
+
+
 def _changed(name: str, told: Told, after: Any) -> dict[str, Any]:
-    return {} if after is None or _is_same(after, told.get(name)) else {name: after}
-
-
-def _is_same(after: Any, before: Any) -> bool:
-    try:
-        return bool(after == before)
-    except Exception:  # noqa: BLE001 - foreign code: an argument that can't be compared counts as changed
-        return False
+    return {} if after is None or is_same(after, told.get(name)) else {name: after}
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -8,10 +8,13 @@ import msgspec
 from msgspec import UNSET
 
 from hookline.contract.answers import DEFAULT_REASON, PATHS, Answer, said
+from hookline.contract.arguments import ToolArguments
 from hookline.contract.events import BLOCKING_DECISIONS, LIFECYCLE_EVENTS, HookDecision, HookEventName
 from hookline.contract.results import AggregatedHookResult
+from hookline.contract.results import blocked as blocked_verdict
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Override, Skip, Verdict
 from hookline.contract.vocabulary import HookMode
+from hookline.engine.changes import normal_change
 from hookline.engine.event_table import EVENT_TABLE, EventRow
 from hookline.engine.merge import Merged, merge_or_decision
 from hookline.engine.selection import narrowed_answer
@@ -28,13 +31,16 @@ def decide(
     plan: HookExecutionPlan | None = None,
     skipped: tuple[Skip, ...] = (),
     started: float | None = None,
+    arguments: ToolArguments | None = None,
 ) -> Verdict:
     """The verdict on an event, from the input of its hooks and their runs.
 
-    `started` is when the event began, on the clock of `time.perf_counter`.
+    `started` is when the event began, on the clock of `time.perf_counter`. `arguments` has the rules for the arguments
+    of a tool: a rewrite that breaks them blocks.
     """
     if plan is not None and plan.has_trials and any(run.hook.mode is not HookMode.ENFORCE for run in runs):
-        return without_trials(runs, lambda own: decide(event, told, own, plan=plan, skipped=skipped, started=started))
+        options: Any = {"plan": plan, "skipped": skipped, "started": started, "arguments": arguments}
+        return without_trials(runs, lambda own: decide(event, told, own, **options))
     nothing_said = Verdict(
         event=event,
         subject=None if plan is None else plan.subject,
@@ -51,11 +57,21 @@ def decide(
     row = EVENT_TABLE[event]
     merged = row.merge(answers)
     if event not in LIFECYCLE_EVENTS:
-        decision = _decision(row, told, merged, answers)
+        decision = _decision(row, told, merged, answers, arguments)
     else:
         counting = [run.answer for run in runs if run.answer is not None and run.hook.counts and not row.only_watches]
         decision = _lifecycle_decision(row, told, merged, answers, counting)
-    return msgspec.structs.replace(nothing_said, overridden=_overridden(merged, runs), **decision)
+    verdict = msgspec.structs.replace(nothing_said, overridden=_overridden(merged, runs), **decision)
+    return verdict if arguments is None or verdict.blocked else _checked(verdict, arguments)
+
+
+def _checked(verdict: Verdict, arguments: ToolArguments) -> Verdict:
+    """The verdict; a block if the arguments as hooks rewrote them are not valid, whatever else hooks answered."""
+    if (fault := arguments.why_invalid(verdict.arguments)) is None:
+        return verdict
+    hooks = ", ".join(verdict.decided_by.get(PATHS["tool_input"], ()))
+    reason = f"The tool was not run: a hook ({hooks}) rewrote its arguments, and they are not valid: {fault}"
+    return blocked_verdict(msgspec.structs.replace(verdict, invalid=fault), reason)
 
 
 def _lifecycle_decision(
@@ -71,7 +87,13 @@ def _lifecycle_decision(
     return {**decision, "answer": merged.answer, "holders": merged.holders}
 
 
-def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: Sequence[Answer]) -> dict[str, Any]:
+def _decision(
+    row: EventRow,
+    told: Mapping[str, Any],
+    merged: Merged,
+    answers: Sequence[Answer],
+    arguments: ToolArguments | None = None,
+) -> dict[str, Any]:
     answer = merged.answer
     # Merging puts a deny of the compatibility field into the decision, so that this is the only place to look.
     denied = answer.decision in BLOCKING_DECISIONS
@@ -84,7 +106,7 @@ def _decision(row: EventRow, told: Mapping[str, Any], merged: Merged, answers: S
     if (blocked or stop) and said(answer.llm_response) is not None:
         answer = _without_foreign_response(row, merged, answers, standing)
     asking = [one for one in answers if may_ask and _ASK in (one.decision, one.permission)]
-    effect = _effect(row, told, answer, answers, blocked=blocked)
+    effect = _effect(row, told, answer, answers, arguments, blocked=blocked)
     if answer.llm_request is not UNSET:
         answer = narrowed_answer(answer, effect.get("request") or told.get("llm_request") or {})
     # A block that another hook undid has its reason shown all the same if the operation is blocked in the end.
@@ -137,7 +159,13 @@ def _reasons(merged: str | None, others: Iterable[str | None]) -> str:
 
 
 def _effect(
-    row: EventRow, told: Mapping[str, Any], answer: Answer, answers: Sequence[Answer], *, blocked: bool
+    row: EventRow,
+    told: Mapping[str, Any],
+    answer: Answer,
+    answers: Sequence[Answer],
+    arguments: ToolArguments | None,
+    *,
+    blocked: bool,
 ) -> dict[str, Any]:
     """What the caller goes on with in another form."""
     if answer.tools is answer.tool_input is answer.llm_request is answer.llm_response is answer.prompt is UNSET:
@@ -148,7 +176,8 @@ def _effect(
         # Only a response in place of the model's can have an effect now.
         response = said(answer.llm_response)
         return {} if response is None else {"response": dict(response)}
-    return {_FIELDS[name]: value for name, value in row.change(told, answer, answers).items() if name in _FIELDS}
+    changed = normal_change(row.change(told, answer, answers), told, answer, arguments)
+    return {_FIELDS[name]: value for name, value in changed.items() if name in _FIELDS}
 
 
 def _overridden(merged: Merged, runs: Runs) -> tuple[Override, ...]:

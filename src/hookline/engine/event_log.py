@@ -288,6 +288,10 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
         for skip in verdict.skipped:
             yield _skip(LogLevel.INFO, skip, **common)
         yield _event(verdict, common, self.model)
+        if verdict.invalid is not None:
+            hooks = ", ".join(verdict.deciders)
+            message = f"{verdict.event}: {verdict.reason}"
+            yield AdviceRecord(level=LogLevel.WARN, message=message, **common, hook=hooks, blocked=True)
         for undone in verdict.overridden:
             message = f"{verdict.event}: {undone.by} overrode the {undone.field} of {undone.of}"
             yield OverrideRecord(level=LogLevel.WARN, message=f"{message}: on this event the later hook wins", **common)
@@ -331,6 +335,8 @@ def _event(
 def _what_happened(verdict: Verdict, outcome: Outcome, untrusted: Sequence[str]) -> str:
     """The outcome with its reason, and how the hooks answered."""
     reason = verdict.stop_reason if verdict.stop else verdict.reason
+    if verdict.invalid is not None and verdict.deciders:
+        reason = f"{', '.join(verdict.deciders)} rewrote its arguments, and they can't be used"
     if outcome is Outcome.WOULD_BLOCK:
         reason = next((trial.reason for trial in verdict.trials), None)
     shown = show_outcome(outcome, is_rewritten=bool(verdict.effect))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.child.bounded_search import search_async
+from hookline.contract.arguments import ToolArguments
 from hookline.contract.events import (
     LIFECYCLE_EVENTS,
     HookEventName,
@@ -167,17 +168,22 @@ class HookEventHandler:
         return await self._result(event, fields)
 
     async def fire(
-        self, event: HookEventName, fields: Mapping[str, Any], session: SharedSession | None = None
+        self,
+        event: HookEventName,
+        fields: Mapping[str, Any],
+        session: SharedSession | None = None,
+        arguments: ToolArguments | None = None,
     ) -> Verdict:
         """Fires an event with its own fields, and returns what it came to.
 
-        `session` is the session that it belongs to, where a program has several.
+        `session` is the session that it belongs to, where a program has several. `arguments` has the rules for the
+        arguments of a tool: what hooks rewrite gets its normal form at once, and has to be valid.
         """
         if session is None:
-            return await self._fire_limited(event, fields, self._facts, self._limits)
+            return await self._fire_limited(event, fields, self._facts, self._limits, arguments)
         token = current_session.set(session)
         try:
-            return await self._fire_limited(event, fields, session, _limits_of(session))
+            return await self._fire_limited(event, fields, session, _limits_of(session), arguments)
         finally:
             current_session.reset(token)
 
@@ -205,16 +211,21 @@ class HookEventHandler:
         return True
 
     async def _fire_limited(
-        self, event: HookEventName, fields: Mapping[str, Any], facts: SessionFacts, limits: ToolLimits | None
+        self,
+        event: HookEventName,
+        fields: Mapping[str, Any],
+        facts: SessionFacts,
+        limits: ToolLimits | None,
+        arguments: ToolArguments | None,
     ) -> Verdict:
         """Fires an event within the choice of tools of its conversation, which it may narrow."""
         if limits is None or event not in _ABOUT_TOOLS:
-            return await self._fire_and_log(event, fields, facts)
+            return await self._fire_and_log(event, fields, facts, arguments)
         if event is HookEventName.BEFORE_TOOL:
             tool = fields.get("tool_name")
             why = limits.why_refused(tool) if isinstance(tool, str) else None
             if why is None:
-                return await self._fire_and_log(event, fields, facts)
+                return await self._fire_and_log(event, fields, facts, arguments)
             # A hook restricted the tools before.
             verdict = blocked(Verdict(event=event, subject=tool), why, Decider.HOOK)
             self._event_log.decided(verdict, _new_id(), fields.get("tool_input"))
@@ -228,8 +239,14 @@ class HookEventHandler:
             limits.follow(verdict)
         return verdict
 
-    async def _fire_and_log(self, event: HookEventName, fields: Mapping[str, Any], facts: SessionFacts) -> Verdict:
-        progress = _Progress()
+    async def _fire_and_log(
+        self,
+        event: HookEventName,
+        fields: Mapping[str, Any],
+        facts: SessionFacts,
+        arguments: ToolArguments | None = None,
+    ) -> Verdict:
+        progress = _Progress(arguments=arguments)
         try:
             verdict = await self._fire(event, fields, facts, progress)
         except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
@@ -288,13 +305,14 @@ class HookEventHandler:
         loop = None if plan.is_of_functions else asyncio.get_running_loop()
         timer = None if loop is None else loop.call_later(_SOON_S, self._event_log.still_running)
         try:
-            runs = await self.runner.run(plan, told)
+            runs = await self.runner.run(plan, told, progress.arguments)
         finally:
             if timer is not None:
                 timer.cancel()
         progress.stage = "aggregation"
         skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, told)
-        verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started)
+        rules = progress.arguments
+        verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started, arguments=rules)
         if self.on_fault is _BLOCK and not verdict.blocked and self._can_block(event, plan):
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
@@ -422,6 +440,8 @@ class _Progress(msgspec.Struct):
     model: str | None = None
     fire_id: str = ""
     """Set when its hooks are about to start."""
+    arguments: ToolArguments | None = None
+    """The rules for the arguments of the tool that it is about."""
 
 
 def _model_of(request: Any) -> str | None:

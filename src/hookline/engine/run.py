@@ -11,11 +11,12 @@ import msgspec
 
 from hookline.child.batch import ChildJob, ChildLimits, LateInput, run_children
 from hookline.child.environment import own_environment
+from hookline.contract.arguments import ToolArguments
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.contract.vocabulary import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookType
 from hookline.contract.wire import stringify_json
-from hookline.engine.changes import no_change
+from hookline.engine.changes import in_normal_form, no_change, normal_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.plan import TrustCheck, ask_trust, everything_is_trusted, refused
 from hookline.engine.reading import in_this_context, notify, read_run
@@ -84,26 +85,38 @@ class HookRunner:
         self.stays = stays or Stays()
         """What outlives an event."""
 
-    async def run(self, plan: HookExecutionPlan, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
+    async def run(
+        self, plan: HookExecutionPlan, event_input: Mapping[str, Any], arguments: ToolArguments | None = None
+    ) -> list[HookExecutionResult]:
         """Runs the hooks of a plan, and returns their results in plan order.
 
         Where hooks of several layers can block, each layer's hooks start when those of less trusted layers have ended,
-        and their input has the changes of those. Final guards come last.
+        and their input has the changes of those. Final guards come last. `arguments` gives every change of a tool's
+        arguments its normal form before the next hook sees it.
         """
         if plan.is_of_functions:
             # The log has to know the secrets of the environment even if no process gets it.
             self._inherited.in_directory(str(event_input["cwd"]) if self._directory is None else self._directory)
-            return await (self._call_hooks or self._load_call())(plan.hooks, event_input, self._on_end)
+            runs = await (self._call_hooks or self._load_call())(plan.hooks, event_input, self._on_end)
+            return runs if arguments is None else _in_normal_form(runs, event_input, arguments)
         first, last = plan.hooks[0], plan.hooks[-1]
         if (first.rank == last.rank and not last.final) or not any(map(can_block, plan.hooks)):
-            execute = self.execute_hooks_sequential if plan.sequential else self.execute_hooks_parallel
-            return await execute(plan.hooks, event_input)
-        runs: list[HookExecutionResult] = []
+            return await self._execute(plan.hooks, event_input, arguments, is_chain=plan.sequential)
+        runs = []
         for planned, is_chain in _steps(plan.hooks):
             hooks = self._as_trusted_now(planned) if runs else planned
-            execute = self.execute_hooks_sequential if is_chain else self.execute_hooks_parallel
-            runs += _of_planned(planned, hooks, await execute(hooks, _told_next(event_input, runs, hooks)))
+            told = _told_next(event_input, runs, hooks, arguments)
+            runs += _of_planned(planned, hooks, await self._execute(hooks, told, arguments, is_chain=is_chain))
         return runs
+
+    async def _execute(
+        self, hooks: _Hooks, told: Mapping[str, Any], arguments: ToolArguments | None, *, is_chain: bool
+    ) -> list[HookExecutionResult]:
+        if is_chain:
+            more = () if arguments is None else (arguments,)
+            return await self.execute_hooks_sequential(hooks, told, *more)
+        runs = await self.execute_hooks_parallel(hooks, told)
+        return runs if arguments is None else _in_normal_form(runs, told, arguments)
 
     def _as_trusted_now(self, hooks: _Hooks) -> _Hooks:
         """Hooks that have waited for others; one that has changed since the event was planned will fail."""
@@ -168,7 +181,7 @@ class HookRunner:
         return [read_run(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
 
     async def execute_hooks_sequential(
-        self, hooks: _Hooks, event_input: Mapping[str, Any]
+        self, hooks: _Hooks, event_input: Mapping[str, Any], arguments: ToolArguments | None = None
     ) -> list[HookExecutionResult]:
         """Runs the hooks one after another; the input of each has the changes of those before it.
 
@@ -180,14 +193,29 @@ class HookRunner:
             if blocked_by(hook, runs) is not None:
                 continue
             now = self._as_trusted_now((hook,)) if runs else (hook,)
-            for run in _of_planned((hook,), now, await self.execute_hooks_parallel(now, told)):
+            ended = await self._execute(now, told, arguments, is_chain=False)
+            for run in _of_planned((hook,), now, ended):
                 if runs and run.answer is not None:
                     chained = msgspec.structs.replace(run.answer, is_chained=True)
                     runs.append(msgspec.structs.replace(run, answer=chained))
                 else:
                     runs.append(run)
-            told = _told_next(event_input, runs, hooks)
+            told = _told_next(event_input, runs, hooks, arguments)
         return runs
+
+
+def _in_normal_form(
+    runs: list[HookExecutionResult], told: Mapping[str, Any], arguments: ToolArguments
+) -> list[HookExecutionResult]:
+    """The runs of hooks with this input, with what they change of a tool's arguments in normal form."""
+    return [
+        run
+        if run.answer is None
+        or not run.hook.counts
+        or (answer := in_normal_form(run.answer, told, arguments)) is run.answer
+        else msgspec.structs.replace(run, answer=answer)
+        for run in runs
+    ]
 
 
 def _of_planned(planned: _Hooks, hooks: _Hooks, runs: list[HookExecutionResult]) -> list[HookExecutionResult]:
@@ -239,7 +267,12 @@ def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExec
     return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank and can_block(run.hook)), None)
 
 
-def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult], hooks: _Hooks) -> Mapping[str, Any]:
+def _told_next(
+    first: Mapping[str, Any],
+    runs: Sequence[HookExecutionResult],
+    hooks: _Hooks,
+    arguments: ToolArguments | None = None,
+) -> Mapping[str, Any]:
     """The input of the next of these hooks: the event as it would go on if the chain ended now."""
     # A guard must judge the prompt that is sent, without the changes of hooks that only watch.
     guards = any(hook.counts for hook in hooks)
@@ -254,7 +287,10 @@ def _told_next(first: Mapping[str, Any], runs: Sequence[HookExecutionResult], ho
         return first
     row = EVENT_TABLE[runs[0].event]
     change = row.chain or row.change
-    return first if change is no_change else {**first, **change(first, row.merge(answers).answer, answers)}
+    if change is no_change:
+        return first
+    merged = row.merge(answers).answer
+    return {**first, **normal_change(change(first, merged, answers), first, merged, arguments)}
 
 
 class Inherited:

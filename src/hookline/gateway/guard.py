@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from hookline.gateway.asking import Asker
 from hookline.gateway.messages import Message, read_object, to_raw
 from hookline.gateway.results import read_error, read_result, refuse, wants_input, with_hooks, with_text
 from hookline.hooks import Hooks, Selection, Session, ToolCall
+from hookline.triggers import flow
 
 GUARDED = frozenset({"tools/call", "tools/list", *tasks.METHODS})
 """The requests that hooks have to do with."""
@@ -89,15 +90,15 @@ class Guard:
         if self._stop_reason is not None:
             return self._answer(message, refuse(f"{self._stop_text} {name} was not run."))
         call = self._tool_call(message, tool, name, {} if (given := params.get("arguments")) is None else given)
-        call = await self._session.fire_before_tool(tool, call.arguments, call.call_id, call.mcp_context)
+        steps = self._session.judging(tool, call.arguments, call.call_id, call.mcp_context, leaves_questions=True)
+        call = await flow.run(steps)
         if call.stop:
             self._stop(call.stop_reason)
-        why = await self._asker.why_refused(call, name) if call.ask else None
         if call.ask:
-            call = replace(call, ask=False, blocked=why is not None)
+            why = await self._asker.why_refused(call, name)
+            call = flow.answered(call, why is None, why)
         if call.blocked:
-            text = str(call.refusal.llm_content)
-            return self._answer(message, refuse(text if why is None else f"{text} ({why})"))
+            return self._answer(message, refuse(str(call.refusal.llm_content)))
         return self._call(message, params, call)
 
     def passes_answer(self, question: Question) -> bool:

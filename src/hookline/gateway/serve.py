@@ -53,8 +53,7 @@ class Server(Protocol):
 
 async def serve(config: Config, server: Server, *, limit: int = LIMIT) -> int:
     """Serves the client on our stdin and stdout, and returns the exit code."""
-    # The guard asks by itself; with `on_ask` the log does not say that nobody did.
-    with Hooks.from_config(config, on_ask=lambda _reason, _arguments: False) as hooks, _own_stdio() as (stdin, stdout):
+    with Hooks.from_config(config) as hooks, _own_stdio() as (stdin, stdout):
         return await _Gateway(hooks, server, limit).run(stdin, stdout)
 
 

@@ -1,18 +1,15 @@
 """What all sessions of a program share."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hookline.config import Config
 from hookline.hooks._loop_thread import LoopThread
 from hookline.triggers.door import system_of
-from hookline.triggers.results import AskReason
+from hookline.triggers.results import OnAsk
 
 if TYPE_CHECKING:
     from hookline.system import HookSystem
-
-OnAsk = Callable[[AskReason, Mapping[str, Any]], bool | Awaitable[bool]]
 
 
 @dataclass(slots=True)

@@ -2,21 +2,17 @@
 
 # ruff: noqa: PLC0415 - the engine's words are loaded on use, so that nothing of it is loaded while hooks are disabled
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from hookline.contract.events import HookEventName
-from hookline.hooks._checks import check_type
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall
-from hookline.triggers.results import Normalize, ToolResult, Validate
 
 if TYPE_CHECKING:
     from hookline.contract.llm import LLMRequest, LLMResponse
     from hookline.contract.records import AdviceRecord
     from hookline.contract.verdict import Verdict
     from hookline.engine.selection import ToolLimit
-    from hookline.triggers.apply_tool import Write
 
 
 def selection(verdict: "Verdict | None", request: "LLMRequest", tools: tuple[str, ...]) -> Selection:
@@ -102,92 +98,14 @@ def model_answer(verdict: "Verdict") -> ModelAnswer:
     return ModelAnswer(text=text, response=response, suppress=verdict.suppress, **_shared(verdict))
 
 
-def tool_call(
-    verdict: "Verdict | None",
-    name: str,
-    told: dict[str, Any],
-    call_id: str | None,
-    mcp_context: Mapping[str, Any] | None,
-) -> ToolCall:
-    """Whether the tool runs, and with which arguments."""
-    if verdict is None or verdict.answer is None:
-        return ToolCall(name=name, arguments=told, call_id=call_id, mcp_context=mcp_context, verdict=verdict)
-    arguments = told if verdict.arguments is None else verdict.arguments
-    return ToolCall(
-        name=name,
-        arguments=arguments,
-        call_id=call_id,
-        mcp_context=mcp_context,
-        blocked=verdict.blocked,
-        reason=verdict.reason,
-        changed=arguments is not told,
-        ask=verdict.ask,
-        context=verdict.context,
-        **_shared(verdict),
-    )
+def restricted_call(call: ToolCall, chosen: Selection) -> tuple[str, tuple[str, ...]]:
+    """Why a tool may not be called that the last selection does not permit, and the hooks that chose.
 
-
-def unreadable_call(
-    name: str, arguments: object, call_id: str | None, mcp_context: Mapping[str, Any] | None
-) -> ToolCall:
-    """A call whose arguments are no mapping: no hook could check them."""
-    from hookline.triggers.apply_tool import no_arguments
-
-    verdict = _refused(name, no_arguments(name, arguments).llm_content)
-    return tool_call(verdict, name, {}, call_id, mcp_context)
-
-
-def not_permitted(
-    name: str,
-    told: dict[str, Any],
-    call_id: str | None,
-    mcp_context: Mapping[str, Any] | None,
-    chosen: Selection,
-) -> ToolCall:
-    """A call of a tool that the last selection does not permit: models call tools that they were not offered."""
+    Models call tools that they were not offered.
+    """
     hooks = () if chosen.verdict is None else chosen.verdict.decided_by.get("hookSpecificOutput.toolConfig", ())
     by = f" by {', '.join(hooks)}" if hooks else ""
-    verdict = _refused(name, f"{name} is not allowed now: the tools were restricted{by}.")
-    return replace(tool_call(verdict, name, told, call_id, mcp_context), decided_by=hooks)
-
-
-def answered(call: ToolCall, answer: object) -> ToolCall:
-    """The call after a person was asked about it; TypeError for an answer that is neither yes nor no."""
-    check_type("the answer of on_ask", answer, bool, "True or False")
-    return replace(call, ask=False, blocked=not answer)
-
-
-def checked(
-    call: ToolCall, normalize: Normalize | None, validate: Validate | None, write: "Write"
-) -> tuple[ToolCall, ToolResult | None]:
-    """The call with its arguments under their proper names, or the result in its place."""
-    if call.blocked:
-        return call, call.refusal
-    if not call.changed or (normalize is None and validate is None) or call.verdict is None:
-        return call, None
-    from hookline.triggers.apply_tool import invalid_rewrite, rewritten
-
-    arguments, fault = rewritten(call.arguments, normalize, validate)
-    if fault is not None:
-        return call, invalid_rewrite(call.verdict, fault, write)
-    return replace(call, arguments=arguments), None
-
-
-def applied(result: ToolResult, call: ToolCall, after: "Verdict | None") -> ToolResult:
-    """The tool's result with what the hooks of both events answered."""
-    if call.verdict is None and after is None:
-        return result
-    from hookline.triggers import apply_tool
-
-    return apply_tool.applied(result, call.verdict, after)
-
-
-def refusal_record(call: ToolCall) -> "AdviceRecord":
-    """What the log says of a call that no hook was asked about."""
-    from hookline.contract.records import AdviceRecord, LogLevel
-
-    message = f"BeforeTool {call.name}: blocked: {call.reason}"
-    return AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", subject=call.name, blocked=True)
+    return f"{call.name} is not allowed now: the tools were restricted{by}.", hooks
 
 
 def of_session(record: "AdviceRecord", session: str, agent: str | None) -> "AdviceRecord":
@@ -195,16 +113,6 @@ def of_session(record: "AdviceRecord", session: str, agent: str | None) -> "Advi
     import msgspec
 
     return msgspec.structs.replace(record, session=session, agent=agent)
-
-
-def _refused(name: str, reason: str) -> "Verdict":
-    from hookline.contract.answers import deny
-    from hookline.contract.verdict import Verdict
-
-    answer = deny(reason)
-    return Verdict(
-        event=HookEventName.BEFORE_TOOL, subject=name, blocked=True, denied=True, reason=reason, answer=answer
-    )
 
 
 def _response(verdict: "Verdict") -> "LLMResponse | None":

@@ -1,10 +1,11 @@
 """The events of one session, and what they came to."""
 
-import inspect
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hookline.contract.arguments import ToolArguments, own_copy
 from hookline.contract.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.llm import LLMRequest, LLMResponse
 from hookline.errors import SessionClosedError
@@ -13,19 +14,18 @@ from hookline.hooks import _readings as readings
 from hookline.hooks._checks import check_call, check_function, check_names, check_text, check_type, read_word
 from hookline.hooks._engine import Engine
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
+from hookline.triggers import flow
 from hookline.triggers import session as lifecycle
-from hookline.triggers.arguments import own_copy
 from hookline.triggers.door import fire, passes
 from hookline.triggers.results import (
     AfterAgentHookResult,
-    AskReason,
     BeforeAgentHookResult,
     Normalize,
+    OnAsk,
     PreCompressHookResult,
     SessionStartHookResult,
     ToolResult,
     Validate,
-    to_tool_result,
 )
 
 if TYPE_CHECKING:
@@ -37,10 +37,23 @@ if TYPE_CHECKING:
 class SessionEvents:
     """One method per event; each returns what its hooks decided."""
 
-    __slots__ = ("_agent", "_cwd", "_engine", "_id", "_is_closed", "_selection", "_tool_limits", "_transcript_path")
+    __slots__ = (
+        *("_agent", "_cwd", "_engine", "_id", "_is_closed", "_on_ask", "_selection", "_tool_limits"),
+        "_transcript_path",
+    )
 
-    def __init__(self, engine: Engine, session_id: str, *, agent: str | None, cwd: str, transcript_path: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        session_id: str,
+        *,
+        agent: str | None,
+        cwd: str,
+        transcript_path: str,
+        on_ask: OnAsk | None = None,
+    ) -> None:
         self._engine = engine
+        self._on_ask = engine.on_ask if on_ask is None else on_ask
         self._id = session_id
         self._agent = agent
         self._cwd = cwd
@@ -108,32 +121,24 @@ class SessionEvents:
         *,
         call_id: str | None = None,
         mcp_context: Mapping[str, Any] | None = None,
+        normalize: Normalize | None = None,
+        validate: Validate | None = None,
     ) -> ToolCall:
         """Fires BeforeTool: whether the tool runs, and with which arguments.
 
         A tool that the last `select_tools` does not permit is blocked, and so is a call whose arguments are no
-        mapping; no hook runs for them. Where a hook wants a person to be asked, `on_ask` of the hooks is called.
+        mapping; no hook runs for them. Where a hook wants the user to be asked, `on_ask` is called; without it the call
+        is blocked. `normalize` and `validate` are those of `run_tool`.
         """
-        call = await self.fire_before_tool(name, arguments, call_id, mcp_context)
-        if not self.must_ask(call):
-            return call
-        answer = self.ask(call)
-        return readings.answered(call, await answer if inspect.isawaitable(answer) else answer)
+        rules = rules_of(normalize, validate)
+        return await flow.run(self.judging(name, arguments, call_id, mcp_context, rules))
 
     async def after_tool(self, call: ToolCall, result: ToolOutput) -> ToolResult:
         """Fires AfterTool and returns the result with everything applied that the hooks of both events answered.
 
         For a call that is blocked it fires nothing, and returns the refusal.
         """
-        self._check_open()
-        check_type("call", call, ToolCall, "what `before_tool` returned")
-        if call.blocked:
-            return call.refusal
-        given = to_tool_result(result)
-        fields: dict[str, Any] = {"tool_name": call.name, "tool_input": call.arguments}
-        fields["tool_response"] = given.to_tool_response()
-        verdict = await self._fire(HookEventName.AFTER_TOOL, fields, call.mcp_context)
-        return readings.applied(given, call, verdict)
+        return await flow.run(self.finishing(call, result))
 
     async def run_tool(
         self,
@@ -148,18 +153,13 @@ class SessionEvents:
     ) -> ToolResult:
         """Runs a tool between its hooks, and returns the result with everything applied.
 
-        `fn` gets the arguments; it may be async, and return a text, a mapping or a `ToolResult`. Arguments that a hook
-        rewrote pass `normalize`, which gives them their proper names, and `validate`, which returns what is wrong with
-        them or None. What `fn` raises reaches the caller, and then AfterTool is not fired.
+        `fn` gets the arguments; it may be async, and return a text, a mapping or a `ToolResult`. `normalize` gets the
+        whole arguments, before the first hook and after each rewrite, and returns them under their proper names, with
+        defaults; what a hook changed comes last. `validate` returns what is wrong with rewritten arguments, or None.
+        What `fn` raises reaches the caller, and then AfterTool is not fired.
         """
-        check_function(fn, normalize, validate)
-        call = await self.before_tool(name, arguments, call_id=call_id, mcp_context=mcp_context)
-        call, refused = readings.checked(call, normalize, validate, self.write)
-        if refused is not None:
-            return refused
-        # A copy: AfterTool hooks read the arguments that the tool was called with, even if it changes them.
-        output = fn(own_copy(call.arguments) or {})
-        return await self.after_tool(call, await output if inspect.isawaitable(output) else output)
+        rules = rules_of(normalize, validate, fn)
+        return await flow.run(self.running(name, arguments, fn, call_id, mcp_context, rules))
 
     def passes(self, event: HookEventName | str, tool_name: str = "") -> bool:
         """Whether no hook has to run for a tool's event, so that a program can save the time of firing it.
@@ -212,35 +212,57 @@ class SessionEvents:
         fields = {"notification_type": notification_type, "message": message, "details": details}
         await self._fire(HookEventName.NOTIFICATION, fields)
 
-    async def fire_before_tool(
-        self, name: str, arguments: Mapping[str, Any], call_id: str | None, mcp_context: Mapping[str, Any] | None
-    ) -> ToolCall:
-        """Fires BeforeTool, and leaves it to the caller to ask a person."""
+    def running(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        fn: ToolFunction,
+        call_id: str | None,
+        mcp_context: Mapping[str, Any] | None,
+        rules: ToolArguments | None,
+    ) -> flow.Flow[ToolResult]:
+        """The steps of `run_tool`."""
+        call = yield from self.judging(name, arguments, call_id, mcp_context, rules)
+        return (yield from flow.run_judged(self._host(), call, fn))
+
+    def judging(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        call_id: str | None,
+        mcp_context: Mapping[str, Any] | None,
+        rules: ToolArguments | None = None,
+        *,
+        leaves_questions: bool = False,
+    ) -> flow.Flow[ToolCall]:
+        """The steps of `before_tool`; `leaves_questions` is for a host that asks the user in its own way."""
         check_text("the tool's name", name)
         if call_id is not None or mcp_context is not None:
             check_call(call_id, mcp_context)
         self._check_open()
-        told = own_copy(arguments) if _is_mapping(arguments) else None
-        if told is None:
-            return self._refuse(readings.unreadable_call(name, arguments, call_id, mcp_context))
-        if self._selection is not None and not self._selection.permits(name):
-            return self._refuse(readings.not_permitted(name, told, call_id, mcp_context, self._selection))
-        verdict = await self._fire(HookEventName.BEFORE_TOOL, {"tool_name": name, "tool_input": told}, mcp_context)
-        call = readings.tool_call(verdict, name, told, call_id, mcp_context)
-        if call.ask and call.verdict is not None and self._engine.on_ask is None:
-            from hookline.triggers.apply_tool import log_unasked  # noqa: PLC0415 - not loaded while hooks are disabled
+        call = ToolCall(name=name, arguments=arguments, call_id=call_id, mcp_context=mcp_context)  # type: ignore[arg-type]
+        host = self._host(leaves_questions=leaves_questions)
+        if _is_mapping(arguments) and self._selection is not None and not self._selection.permits(name):
+            why, hooks = readings.restricted_call(call, self._selection)
+            call = replace(call, arguments=own_copy(arguments) or {})
+            return flow.refused(host, call, why, by=hooks, is_invalid=False)
+        return (yield from flow.before_tool(host, call, rules))
 
-            log_unasked(call.verdict, self.write)
-        return call
+    def finishing(self, call: ToolCall, result: ToolOutput) -> flow.Flow[ToolResult]:
+        """The steps of `after_tool`."""
+        self._check_open()
+        check_type("call", call, ToolCall, "what `before_tool` returned")
+        return (yield from flow.after_tool(self._host(), call, result))
 
-    def must_ask(self, call: ToolCall) -> bool:
-        """Whether a person has to be asked about a call, and the program has an `on_ask` for that."""
-        return call.ask and self._engine.on_ask is not None
+    @property
+    def can_ask(self) -> bool:
+        """Whether the program has decided what happens when a hook wants the user to be asked."""
+        return self._on_ask is not None
 
-    def ask(self, call: ToolCall) -> Any:
-        """What the program's `on_ask` returns for a call that `must_ask`."""
-        on_ask = self._engine.on_ask
-        return None if on_ask is None else on_ask(AskReason(call.reason or "", call.decided_by), call.arguments)
+    def _host(self, *, leaves_questions: bool = False) -> flow.Host:
+        unasked = flow.Unasked.LEFT_OPEN if leaves_questions else flow.Unasked.REFUSED
+        on_ask = None if leaves_questions else self._on_ask
+        return flow.Host(fire=self._fire, write=self.write, on_ask=on_ask, unasked=unasked)
 
     def write(self, record: "AdviceRecord") -> None:
         """Logs a record under this session."""
@@ -266,14 +288,15 @@ class SessionEvents:
         return self._agent
 
     async def _fire(
-        self, event: HookEventName, fields: Mapping[str, Any], mcp_context: Mapping[str, Any] | None = None
+        self,
+        event: HookEventName,
+        fields: Mapping[str, Any],
+        mcp_context: Mapping[str, Any] | None = None,
+        *,
+        arguments: ToolArguments | None = None,
     ) -> "Verdict | None":
         self._check_open()
-        return await fire(self._engine.system, event, fields, mcp_context, self)
-
-    def _refuse(self, call: ToolCall) -> ToolCall:
-        self.write(readings.refusal_record(call))
-        return call
+        return await fire(self._engine.system, event, fields, mcp_context, self, arguments)
 
     def _check_open(self) -> None:
         if self._engine.is_closed:
@@ -282,6 +305,12 @@ class SessionEvents:
             )
         if self._is_closed:
             raise SessionClosedError(f"the session {self._id}")
+
+
+def rules_of(normalize: Normalize | None, validate: Validate | None, fn: object = own_copy) -> ToolArguments | None:
+    """The program's rules for the arguments of a call; TypeError for a function that can't be called."""
+    check_function(fn, normalize, validate)
+    return ToolArguments.of(normalize, validate)
 
 
 def _is_mapping(arguments: object) -> bool:

@@ -13,10 +13,11 @@ from hookline.contract.text import tell
 from hookline.contract.vocabulary import HookOptions, OnError
 from hookline.errors import HooklineError
 from hookline.hooks._checks import check_text, check_type
-from hookline.hooks._engine import Engine, OnAsk
+from hookline.hooks._engine import Engine
 from hookline.hooks.explanation import Explanation
 from hookline.hooks.session import Session
 from hookline.triggers.door import attempt
+from hookline.triggers.results import OnAsk
 
 if TYPE_CHECKING:
     from hookline.contract.hooks import HookEntry
@@ -67,8 +68,9 @@ class Hooks:
             observer: watches hooks at work.
             on_fault: "block" makes events that can block do so when hookline itself fails or a settings file can't be
                 read; `hooksConfig.onFault` does the same.
-            on_ask: called with the reason and the arguments when a hook wants a person to be asked before a tool runs;
-                returns, or is awaited for, whether it may. Without it the call goes on, and the log warns of it.
+            on_ask: called with the reason and the arguments when a hook wants the user to be asked before a tool runs;
+                returns, or is awaited for, whether it may. Without it such a call is refused, with the reason. "allow"
+                runs such calls without a question.
             quiet: say nothing on stderr about settings that can't be read or that have no effect.
             dialects: other agents whose settings files are read as well, besides those of `hooksConfig.dialects`:
                 "claude", "codex", "gemini". With `settings_files`, the one agent whose files these are.
@@ -104,7 +106,7 @@ class Hooks:
         return hooks
 
     def _use(self, config: Config, on_ask: OnAsk | None, *, is_shared: bool = False) -> None:
-        check_type("on_ask", on_ask, Callable | None, "a function or None")
+        _check_on_ask(on_ask)
         self._engine = Engine(config, on_ask)
         self._is_shared = is_shared
         self._lock = threading.Lock()
@@ -158,6 +160,7 @@ class Hooks:
         agent: str | None = None,
         cwd: str | os.PathLike[str] | None = None,
         transcript_path: str | os.PathLike[str] | None = None,
+        on_ask: OnAsk | None = None,
     ) -> Session:
         """A session of this program: cheap, with an id that is made if it is not given.
 
@@ -167,8 +170,10 @@ class Hooks:
             cwd: the directory that hooks are told; the project's if not given. They run in the project's in any case,
                 because that is where their scripts were found and trusted.
             transcript_path: the session's transcript, as hooks read it.
+            on_ask: the session's own `on_ask`, in place of that of `Hooks`.
         """
         check_type("agent", agent, str | None, "a text or None")
+        _check_on_ask(on_ask)
         session_id, transcript = id, transcript_path
         if id is None and self._is_shared:
             session_id, transcript = self.config.get_session_id(), transcript or self.config.get_transcript_path()
@@ -180,6 +185,7 @@ class Hooks:
             agent=agent,
             cwd=self.config.get_working_dir() if cwd is None else os.path.abspath(cwd),  # noqa: PTH100 - not resolved
             transcript_path="" if transcript is None else os.fspath(transcript),
+            on_ask=on_ask,
         )
 
     def has_hooks(self, event: HookEventName | str, *others: HookEventName | str) -> bool:
@@ -267,6 +273,12 @@ class Hooks:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_on_ask(on_ask: object) -> None:
+    """TypeError for anything but a function, "allow" or None: nobody would be asked."""
+    if on_ask != "allow":
+        check_type("on_ask", on_ask, Callable | None, 'a function, "allow" or None')
 
 
 def _check_event(event: object) -> None:

@@ -1,14 +1,16 @@
 """What the methods of a session return: the verdict on one event, in the words of a caller."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hookline.contract.llm import LLMRequest, LLMResponse, ToolMode
-from hookline.triggers.results import ToolResult
+from hookline.triggers.results import ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from hookline.contract.verdict import Verdict
+
+__all__ = ["ModelAnswer", "ModelGate", "Selection", "ToolCall", "ToolFunction", "ToolOutput"]
 
 ToolOutput = ToolResult | str | Mapping[str, Any]
 ToolFunction = Callable[[dict[str, Any]], ToolOutput | Awaitable[ToolOutput]]
@@ -93,44 +95,3 @@ class ModelAnswer(_Result):
     text: str | None = None
     response: LLMResponse | None = None
     suppress: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall(_Result):
-    """What to do about a tool call; to be given to `after_tool` when the tool has run.
-
-    Attributes:
-        name: the tool's name.
-        arguments: the whole arguments to run the tool with.
-        call_id: the program's own id of the call, as it was given.
-        mcp_context: the server that the tool is from, as it was given.
-        blocked: True when the tool must not run: a hook blocks it, stops the agent, or restricted the tools.
-        reason: why it is blocked or has to be asked about; always a text then. It is for the model.
-        changed: True when hooks rewrote the arguments.
-        ask: True when a hook wants a person to be asked and nobody was: the program gave no `on_ask`.
-        note: a text for the model; `after_tool` and `refusal` add it.
-        context: a text for the model that belongs to the result; `after_tool` adds it.
-        stop: True when the agent has to stop now.
-        stop_reason: why; to be shown to the user.
-        decided_by: the hooks that blocked the call, stopped the agent, or want a person to be asked.
-        verdict: everything about the event; None when no hook had to run.
-    """
-
-    name: str
-    arguments: dict[str, Any]
-    call_id: str | None = None
-    mcp_context: Mapping[str, Any] | None = None
-    blocked: bool = False
-    reason: str | None = None
-    changed: bool = False
-    ask: bool = False
-    context: str | None = None
-
-    @property
-    def refusal(self) -> ToolResult:
-        """The result in place of the tool's, for a call that is blocked; ValueError for any other."""
-        if self.verdict is None or not self.blocked:
-            raise ValueError(f"{self.name} is not blocked, so there is no result in its place")
-        from hookline.triggers.apply_tool import refusal  # noqa: PLC0415 - not loaded while hooks are disabled
-
-        return replace(refusal(self.verdict), decided_by=self.decided_by)

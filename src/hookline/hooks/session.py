@@ -8,7 +8,7 @@ from hookline.hooks._engine import Engine
 from hookline.hooks.events import SessionEvents
 from hookline.hooks.sync import SyncSession
 from hookline.triggers.door import fire
-from hookline.triggers.results import SessionStartHookResult
+from hookline.triggers.results import OnAsk, SessionStartHookResult
 from hookline.triggers.session import is_applied
 
 # How long the end of a session waits for the hooks of SessionStart and SessionEnd.
@@ -26,8 +26,17 @@ class Session(SessionEvents):
 
     __slots__ = ("_background", "started")
 
-    def __init__(self, engine: Engine, session_id: str, *, agent: str | None, cwd: str, transcript_path: str) -> None:
-        super().__init__(engine, session_id, agent=agent, cwd=cwd, transcript_path=transcript_path)
+    def __init__(
+        self,
+        engine: Engine,
+        session_id: str,
+        *,
+        agent: str | None,
+        cwd: str,
+        transcript_path: str,
+        on_ask: OnAsk | None = None,
+    ) -> None:
+        super().__init__(engine, session_id, agent=agent, cwd=cwd, transcript_path=transcript_path, on_ask=on_ask)
         self._background: set[asyncio.Task[Any]] = set()
         self.started = SessionStartHookResult()
         """What the hooks of SessionStart added when the session was entered, where answers are applied."""

@@ -2,14 +2,12 @@
 
 import inspect
 from collections.abc import Awaitable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.contract.events import PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.contract.llm import LLMRequest, LLMResponse
-from hookline.hooks import _readings as readings
-from hookline.hooks._checks import check_function
+from hookline.hooks.events import rules_of
 from hookline.hooks.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
-from hookline.triggers.arguments import own_copy
 from hookline.triggers.results import (
     AfterAgentHookResult,
     BeforeAgentHookResult,
@@ -23,6 +21,9 @@ from hookline.triggers.results import (
 if TYPE_CHECKING:
     from hookline.hooks._loop_thread import LoopThread
     from hookline.hooks.events import SessionEvents
+    from hookline.triggers.flow import Flow
+
+Result = TypeVar("Result")
 
 
 class SyncSession:
@@ -53,16 +54,16 @@ class SyncSession:
         *,
         call_id: str | None = None,
         mcp_context: Mapping[str, Any] | None = None,
+        normalize: Normalize | None = None,
+        validate: Validate | None = None,
     ) -> ToolCall:
         """Fires BeforeTool: whether the tool runs, and with which arguments; `on_ask` is called in this thread."""
-        call = self._thread.run(self._session.fire_before_tool(name, arguments, call_id, mcp_context))
-        return (
-            readings.answered(call, self._finished(self._session.ask(call))) if self._session.must_ask(call) else call
-        )
+        rules = rules_of(normalize, validate)
+        return self._run(self._session.judging(name, arguments, call_id, mcp_context, rules))
 
     def after_tool(self, call: ToolCall, result: ToolOutput) -> ToolResult:
         """Fires AfterTool and returns the result with everything applied that the hooks of both events answered."""
-        return self._thread.run(self._session.after_tool(call, result))
+        return self._run(self._session.finishing(call, result))
 
     def run_tool(
         self,
@@ -76,14 +77,8 @@ class SyncSession:
         validate: Validate | None = None,
     ) -> ToolResult:
         """Runs a tool in this thread, between its hooks, and returns the result with everything applied."""
-        check_function(fn, normalize, validate)
-        call = self.before_tool(name, arguments, call_id=call_id, mcp_context=mcp_context)
-        call, refused = readings.checked(call, normalize, validate, self._session.write)
-        if refused is not None:
-            return refused
-        # A copy: AfterTool hooks read the arguments that the tool was called with, even if it changes them.
-        output: ToolOutput = self._finished(fn(own_copy(call.arguments) or {}))
-        return self.after_tool(call, output)
+        rules = rules_of(normalize, validate, fn)
+        return self._run(self._session.running(name, arguments, fn, call_id, mcp_context, rules))
 
     def before_agent(self, prompt: str) -> BeforeAgentHookResult:
         """Fires BeforeAgent: whether a prompt is answered, and what is added to it."""
@@ -109,9 +104,18 @@ class SyncSession:
         """Fires Notification, whose hooks only watch."""
         self._thread.run(self._session.notify(notification_type, message, details))
 
-    def _finished(self, value: Any) -> Any:
-        """The value itself, or what it comes to: an async function of the caller runs on the loop of the hooks."""
-        return self._thread.run(_awaited(value)) if inspect.isawaitable(value) else value
+    def _run(self, steps: "Flow[Result]") -> Result:
+        """Runs the steps of a flow in this thread; what has to be awaited runs on the loop of the hooks."""
+        value: Any = None
+        while True:
+            try:
+                step = steps.send(value)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+            value = step()
+            if inspect.isawaitable(value):
+                value = self._thread.run(value if inspect.iscoroutine(value) else _awaited(value))
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:

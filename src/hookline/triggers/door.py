@@ -10,6 +10,7 @@ from hookline.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from hookline.config import Config
+    from hookline.contract.arguments import ToolArguments
     from hookline.contract.events import HookEventName
     from hookline.contract.inputs import SharedSession
     from hookline.contract.verdict import Verdict
@@ -33,6 +34,7 @@ async def fire(
     fields: Mapping[str, Any],
     mcp_context: Mapping[str, Any] | None = None,
     session: "SharedSession | None" = None,
+    arguments: "ToolArguments | None" = None,
 ) -> "Verdict | None":
     """What the event came to; None when hooks are disabled or a fault of ours prevented it and does not block."""
     if system is None:
@@ -42,7 +44,7 @@ async def fire(
             fields = {**fields, "mcp_context": mcp_context}
         if system.handler is None:
             await system.initialize()
-        verdict = await (system.handler or system.get_event_handler()).fire(event, fields, session)
+        verdict = await (system.handler or system.get_event_handler()).fire(event, fields, session, arguments)
         return verdict if event not in LIFECYCLE_EVENTS else _reported(system, verdict)
     except Exception as error:  # noqa: BLE001 - the door: a fault of ours never stops the agent
         report(error)
@@ -78,7 +80,11 @@ class _NoSystem:
         self.handler = self
 
     async def fire(
-        self, event: "HookEventName", _fields: Mapping[str, Any], _session: "SharedSession | None" = None
+        self,
+        event: "HookEventName",
+        _fields: Mapping[str, Any],
+        _session: "SharedSession | None" = None,
+        _arguments: "ToolArguments | None" = None,
     ) -> "Verdict | None":
         return _blocked(event, self._error)
 

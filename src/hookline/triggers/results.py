@@ -1,17 +1,33 @@
 """What the triggers return."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from hookline.contract.arguments import Normalize, Validate
 from hookline.contract.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
+    from hookline.contract.verdict import Verdict
     from hookline.formats.genai.sdk import GenerateContentResponse, ToolConfig
 
-
-Normalize = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-Validate = Callable[[Mapping[str, Any]], str | None]
+__all__ = [
+    "AfterAgentHookResult",
+    "AfterModelHookResult",
+    "AskReason",
+    "BeforeAgentHookResult",
+    "BeforeModelHookResult",
+    "BeforeToolSelectionHookResult",
+    "LifecycleHookResult",
+    "Normalize",
+    "OnAsk",
+    "PreCompressHookResult",
+    "SessionStartHookResult",
+    "ToolCall",
+    "ToolResult",
+    "Validate",
+    "to_tool_result",
+]
 
 
 class AskReason(str):
@@ -25,6 +41,10 @@ class AskReason(str):
         reason = super().__new__(cls, text)
         reason.hooks = hooks
         return reason
+
+
+OnAsk = Callable[[AskReason, Mapping[str, Any]], bool | Awaitable[bool]] | Literal["allow"]
+"""Asks the user about a call, and returns whether it may run; "allow" runs it without a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +90,62 @@ def to_tool_result(output: Any) -> ToolResult:
 
     text = stringify_json(output).decode("utf-8", "replace")
     return ToolResult(llm_content=text, return_display=text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """What to do about a tool call; to be given to `after_tool` when the tool has run.
+
+    Attributes:
+        name: the tool's name.
+        arguments: the whole arguments to run the tool with.
+        call_id: the program's own id of the call, as it was given.
+        mcp_context: the server that the tool is from, as it was given.
+        blocked: True when the tool must not run: a hook blocks it, stops the agent or restricted the tools; the user
+            said no, or a hook wants the user to be asked and that is not possible; a rewrite is not valid.
+        reason: why it is blocked or has to be asked about; always a text then. It is for the model.
+        changed: True when hooks rewrote the arguments.
+        ask: True when a hook wants the user to be asked and nobody was. Then the call is blocked, unless the program
+            gave `on_ask="allow"`.
+        note: a text for the model; `after_tool` and `refusal` add it.
+        context: a text for the model that belongs to the result; `after_tool` adds it.
+        stop: True when the agent has to stop now.
+        stop_reason: why; to be shown to the user.
+        decided_by: the hooks that blocked the call, stopped the agent, or want the user to be asked.
+        verdict: everything about the event; None when no hook had to run.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    call_id: str | None = None
+    mcp_context: Mapping[str, Any] | None = None
+    blocked: bool = False
+    reason: str | None = None
+    changed: bool = False
+    ask: bool = False
+    note: str | None = None
+    context: str | None = None
+    stop: bool = False
+    stop_reason: str | None = None
+    decided_by: tuple[str, ...] = ()
+    verdict: "Verdict | None" = field(default=None, repr=False)
+
+    @property
+    def refusal(self) -> ToolResult:
+        """The result in place of the tool's, for a call that is blocked; ValueError for any other."""
+        if not self.blocked:
+            raise ValueError(f"{self.name} is not blocked, so there is no result in its place")
+        reason = self.reason or ""
+        content = f"{reason}\n\n[System] {self.note}" if self.note else reason
+        if self.verdict is not None and self.verdict.invalid is not None:
+            return ToolResult(llm_content=content, return_display=reason, error=reason)
+        return ToolResult(
+            llm_content=content,
+            return_display=reason,
+            should_stop=self.stop,
+            stop_reason=self.stop_reason if self.stop else None,
+            decided_by=self.decided_by,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

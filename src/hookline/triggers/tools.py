@@ -1,18 +1,25 @@
 """Hooks around tools: the two triggers, and the one door through which tools are run."""
 
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.contract.arguments import ToolArguments, own_copy
 from hookline.contract.events import HookEventName
+from hookline.contract.text import tell
 from hookline.contract.vocabulary import at_approval
-from hookline.triggers.arguments import own_copy
+from hookline.triggers import flow
 from hookline.triggers.door import attempt, fire, system_of
-from hookline.triggers.results import AskReason, Normalize, ToolResult, Validate, to_tool_result
+from hookline.triggers.results import AskReason, Normalize, OnAsk, ToolCall, ToolResult, Validate, to_tool_result
 
 if TYPE_CHECKING:
     from hookline.config import Config
     from hookline.contract.outputs import DefaultHookOutput
+    from hookline.contract.records import AdviceRecord
     from hookline.contract.verdict import Verdict
+    from hookline.system import HookSystem
 
 __all__ = [
     "ToolResult",
@@ -24,7 +31,6 @@ __all__ = [
 
 ToolOutput = ToolResult | str | Mapping[str, Any]
 ExecuteFn = Callable[[dict[str, Any]], Awaitable[ToolOutput]]
-OnAsk = Callable[[AskReason, Mapping[str, Any]], Awaitable[bool]]
 
 
 async def fire_before_tool_hook(
@@ -52,29 +58,40 @@ async def fire_after_tool_hook(
     return _output(await fire(system_of(config), HookEventName.AFTER_TOOL, fields, mcp_context))
 
 
+class PermissionAnswer(NamedTuple):
+    """What hooks for PermissionRequest of other agents say to a question that the user is about to be asked."""
+
+    allowed: bool = False
+    """True when a hook allows the call, so that the user need not be asked."""
+    refusal: AskReason | None = None
+    """Why hooks refuse the call, and which hooks; None when they don't."""
+
+
 async def fire_permission_hook(
     config: "Config",
     tool_name: str,
     tool_input: Mapping[str, Any],
     *,
     mcp_context: Mapping[str, Any] | None = None,
-) -> AskReason | None:
-    """Why hooks refuse a tool before a person is asked to allow it, and which hooks; None when they don't.
+) -> PermissionAnswer:
+    """Asks hooks for PermissionRequest of other agents, before the user is asked to allow a tool.
 
-    Those are hooks for PermissionRequest of other agents, and only their deny counts.
+    A deny of one hook refuses the call, whatever the others say.
     """
     system = system_of(config)
     if system is None or not attempt(lambda: system.has_approval_hooks, otherwise=True):
-        return None
+        return PermissionAnswer()
     token = at_approval.set(True)
     try:
-        fields = {"tool_name": tool_name, "tool_input": tool_input}
+        fields = {"tool_name": tool_name, "tool_input": own_copy(tool_input) or {}}
         verdict = await fire(system, HookEventName.BEFORE_TOOL, fields, mcp_context)
     finally:
         at_approval.reset(token)
-    if verdict is None or not verdict.blocked:
-        return None
-    return AskReason(verdict.reason or "Blocked by hook", verdict.deciders)
+    if verdict is None:
+        return PermissionAnswer()
+    if verdict.blocked:
+        return PermissionAnswer(refusal=AskReason(verdict.reason or "Blocked by hook", verdict.deciders))
+    return PermissionAnswer(allowed=not verdict.ask and verdict.allowed)
 
 
 async def execute_tool_with_hooks(
@@ -91,46 +108,58 @@ async def execute_tool_with_hooks(
     """Runs a tool between its hooks and returns the result with everything that they answered applied.
 
     `execute_fn` gets the arguments to run with and returns a `ToolResult`, a text or a mapping; it is not called when
-    a hook blocks or stops. Arguments that a hook rewrote pass `normalize`, which gives them their proper names, and
-    `validate`, which returns what is wrong with them or None. When a hook wants a person to be asked, `on_ask` gets the
-    reason (with the hooks' names in its `hooks`) and the arguments, and returns True or False, whether the call may go
-    on (TypeError for anything else); without it the call goes on, and the log says so.
+    a hook blocks or stops. `normalize` gets the whole arguments, before the first hook and after each rewrite, and
+    returns them under their proper names, with defaults; what a hook changed comes last. `validate` returns what is
+    wrong with rewritten arguments, or None. When a hook wants the user to be asked, `on_ask` gets the reason (with the
+    hooks' names in its `hooks`) and the arguments, and returns True or False, or an awaitable of that: whether the call
+    may run (TypeError for anything else). `on_ask="allow"` runs such calls without a question. Without `on_ask` the
+    call runs if only scripts ask, which is logged and reported, and is refused if any other hook asks.
     Only what `execute_fn` and `on_ask` raise reaches the caller.
     """
+    rules = None if normalize is None and validate is None else ToolArguments.of(normalize, validate)
+    options: Any = {"on_ask": on_ask, "unasked": flow.Unasked.SCRIPTS_PASS, "mcp_context": mcp_context}
+    return await run_tool(config, tool_name, tool_input, execute_fn, rules, **options)
+
+
+async def run_tool(
+    config: "Config",
+    tool_name: str,
+    tool_input: Mapping[str, Any],
+    execute_fn: ExecuteFn,
+    rules: ToolArguments | None,
+    *,
+    on_ask: OnAsk | None = None,
+    unasked: flow.Unasked = flow.Unasked.REFUSED,
+    mcp_context: Mapping[str, Any] | None = None,
+) -> ToolResult:
+    """Does the same with rules for the arguments that know what a hook changed; refuses what nobody can be asked."""
     system = system_of(config)
     if system is None:
-        return to_tool_result(await execute_fn(dict(tool_input)))
-    from hookline.triggers import apply_tool  # noqa: PLC0415 - nothing of it is loaded while hooks are disabled
-
-    told = own_copy(tool_input)
-    if told is None:
-        return apply_tool.no_arguments(tool_name, tool_input)
-    fields: dict[str, Any] = {"tool_name": tool_name, "tool_input": told}
-    before = await fire(system, HookEventName.BEFORE_TOOL, fields, mcp_context)
-    if before is not None and before.blocked:
-        return apply_tool.refusal(before)
-    arguments = told
-    if before is not None and before.arguments is not None:
-        arguments, fault = apply_tool.rewritten(before.arguments, normalize, validate)
-        if fault is not None:
-            return apply_tool.invalid_rewrite(before, fault, system.get_log().write)
-    if before is not None and before.ask:
-        if on_ask is None:
-            apply_tool.log_unasked(before, system.get_log().write)
-        elif not _is_yes(await on_ask(AskReason(before.reason or "", before.deciders), arguments)):
-            return apply_tool.refusal(before)
-    # The tool gets a copy: AfterTool hooks read the arguments it was called with, even if it changes them.
-    result = to_tool_result(await execute_fn(own_copy(arguments) or {}))
-    fields = {"tool_name": tool_name, "tool_input": arguments, "tool_response": result.to_tool_response()}
-    after = await fire(system, HookEventName.AFTER_TOOL, fields, mcp_context)
-    return apply_tool.applied(result, before, after)
+        arguments = dict(tool_input) if rules is None else rules.normal(tool_input)
+        if rules is None or rules.fault is None:
+            return to_tool_result(await execute_fn(arguments))
+    call = ToolCall(name=tool_name, arguments=tool_input, mcp_context=mcp_context)  # type: ignore[arg-type]
+    return await flow.run(flow.run_tool(_host(config, system, on_ask, unasked), call, rules, execute_fn))
 
 
-def _is_yes(answer: object) -> bool:
-    """TypeError for an answer of `on_ask` that is neither yes nor no: "no" would be true."""
-    if not isinstance(answer, bool):
-        raise TypeError(f"the answer of on_ask is {answer!r}; expected True or False")
-    return answer
+def _host(config: "Config", system: "HookSystem | None", on_ask: OnAsk | None, unasked: flow.Unasked) -> flow.Host:
+    def write(record: "AdviceRecord") -> None:
+        with suppress(Exception):  # the log must not keep a decision from taking effect
+            if system is not None:
+                system.start()
+                system.get_log().write(record)
+
+    def warn_once(text: str) -> None:
+        warned = _warned.setdefault(config, set())
+        if (session := config.get_session_id()) not in warned:
+            warned.add(session)
+            tell(text)
+
+    return flow.Host(fire=partial(fire, system), write=write, on_ask=on_ask, unasked=unasked, warn_once=warn_once)
+
+
+# The sessions of a program that were warned that a hook's question is not asked.
+_warned: "weakref.WeakKeyDictionary[Config, set[str]]" = weakref.WeakKeyDictionary()
 
 
 def _output(verdict: "Verdict | None") -> "DefaultHookOutput | None":
