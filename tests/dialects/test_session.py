@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -196,13 +196,14 @@ class User:
         return Reply(Approval.REFUSE)
 
 
-WRITE = ToolCall(id="1", name="write_file", arguments={"file_path": "a", "content": "b"})
+def write(path: str = "a") -> ToolCall:
+    return ToolCall(id="1", name="write_file", arguments={"file_path": path, "content": "b"})
 
 
 def test_a_refused_permission_names_its_hook(project: Path) -> None:
     """The call counts as blocked, with the hook and its reason, and the user is not asked."""
     config, user = configured(project, "PermissionRequest", "echo not by me >&2; exit 2"), User()
-    done = decided(config, user, WRITE)
+    done = decided(config, user, write())
     assert done.result is not None
     assert (done.status, len(done.result.decided_by), user.asked) == (CallStatus.IDLE, 1, [])
     assert done.result.return_display == "write_file was not run: not by me"
@@ -212,7 +213,7 @@ def test_a_refused_permission_names_its_hook(project: Path) -> None:
 def test_a_permission_that_a_hook_gives_saves_the_question(project: Path, path: str, questions: int) -> None:
     """As in Claude Code the user is not asked then; but a protected place needs the user's own yes."""
     config, user = configured(project, "PermissionRequest", f'{PERMISSION} \'{{"behavior":"allow"}}\''), User()
-    done = decided(config, user, replace(WRITE, arguments={"file_path": path, "content": "b"}))
+    done = decided(config, user, write(path))
     assert len(user.asked) == questions
     assert (done.status is CallStatus.SUCCESS, (project / path).exists()) == (questions == 0,) * 2
 
@@ -222,7 +223,7 @@ def test_a_permission_does_not_answer_a_guard_that_asks(project: Path) -> None:
     allow = f'{PERMISSION} \'{{"behavior":"allow"}}\''
     config, user = configured(project, "PermissionRequest", allow), User()
     config.add_hook("BeforeTool", lambda _event: Ask("sure?"))
-    done = decided(config, user, WRITE)
+    done = decided(config, user, write())
     assert [request.asked and request.asked.reason for request in user.asked] == ["sure?"]
     assert not (project / "a").exists()
     assert done.status is CallStatus.IDLE
