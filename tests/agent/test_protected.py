@@ -161,6 +161,11 @@ def test_a_long_command_needs_a_yes(project: Path, written: str) -> None:
         {"diff": "--- /dev/null\n+++ b/.git/hooks/pre-commit\n@@ -0,0 +1 @@\n+x\n"},
         {"diff": "--- a/x\n+++ .git/hooks/pre-commit\t2026-01-01\n"},
         {"diff": "diff --git a/x b/.git/y\nrename from x\nrename to .git/y\n"},
+        {"diff": "diff --git a/.git/hooks/x b/.git/hooks/x\nnew mode 100755\n"},
+        {"diff": 'diff --git a/x "b/\\056git/hooks/x"\n--- /dev/null\n+++ "b/\\056git/hooks/x"\n'},
+        {"diff": "Index: .git/hooks/x\n"},
+        {"diff": "rename from .git/hooks/x\nrename to x\n"},
+        {"patch": "\u2028*** Delete File: .git/hooks/pre-commit"},
     ],
 )
 def test_every_place_of_a_path_in_foreign_arguments(project: Path, arguments: dict[str, Any]) -> None:

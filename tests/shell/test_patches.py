@@ -215,3 +215,4 @@ def test_paths_are_found_in_patches_of_any_format() -> None:
     diff = 'diff --git a/old b/new\nrename from old\nrename to .env\n--- "a/x y"\t2026\n+++ /dev/null\n'
     assert {"old", "new", ".env", "x y", "a/x y"} <= set(paths_in_patch(diff))
     assert paths_in_patch("  *** Add File: .env") == (".env",)
+    assert "caf\u00e9/.env" in paths_in_patch('+++ "b/caf\\303\\251/\\056env"')

@@ -15,6 +15,7 @@ from hookline.log.paths import default_log_path
 from hookline.settings.paths import default_paths
 from hookline.settings.trust import default_trust_path
 from hookline.shell.names import possible_paths
+from hookline.shell.patches import paths_in_patch
 
 if TYPE_CHECKING:
     from hookline.config import Config
@@ -32,13 +33,6 @@ _IN_CONFIG = frozenset(("fish", "git", "autostart", "systemd", "environment.d"))
 _OF_SYSTEM = re.compile(
     r"/etc/(?:cron|profile|bash|zsh|fish|environment|llxprt-code)|/var/spool/(?:cron|at)", re.IGNORECASE
 )
-# The lines of a patch that name a file, in the formats that models write.
-_PATCHED_FILE = re.compile(
-    r"^\s*(?:\*\*\* (?:Add|Update|Delete) File:|\*\*\* Move to:|(?:\+\+\+|---) (?:[abciow]/)?|(?:rename|copy) to )"
-    r"[ \t]*([^\t\r\n]+)",
-    re.MULTILINE,
-)
-
 _LONGEST_COMMAND = 20_000
 _LONGEST_PATH = 4096
 _SHOWN_PATH = 200
@@ -97,8 +91,7 @@ def _in_foreign_arguments(arguments: Mapping[str, Any], context: ToolContext) ->
         # No server can open a path that is this long once it is normalized.
         if len(str(locate(text, context))) <= _LONGEST_PATH:
             yield text
-        if "\n" in text:
-            yield from (found[1].strip() for found in _PATCHED_FILE.finditer(text))
+        yield from paths_in_patch(text)
 
 
 def _texts(arguments: Any) -> Iterator[str]:

@@ -16,11 +16,26 @@ _RUNNERS = frozenset(
     """
     sh bash dash zsh ksh fish busybox env sudo doas su nice nohup timeout time xargs find parallel watch flock script
     setsid strace ssh chroot unshare nsenter awk gawk mawk sed perl ruby node nodejs deno bun php lua python pypy
-    tclsh osascript rm mv cp ln dd tee chmod chown install curl wget nc socat crontab at batch systemd-run
+    tclsh osascript npx bunx uvx tar bsdtar gdb vi vim nvim ex emacs m4
+    rm mv cp ln dd tee chmod chown install curl wget nc socat crontab at batch systemd-run
     """.split()  # noqa: SIM905 - as a list it would fill two screens
 )
 
 
+# First words after which any word may be a program, or name one.
+_RUNNING = frozenset(
+    (program, word)
+    for programs, words in (
+        ("git", "bisect config difftool filter-branch hook maintenance mergetool rebase send-email submodule"),
+        ("docker podman nerdctl", "run exec compose buildx"),
+        ("kubectl oc", "exec run debug"),
+        ("npm pnpm yarn bun", "exec dlx x create init"),
+        ("uv poetry pdm hatch pipenv rye conda mamba pipx", "run tool"),
+        ("go cargo", "run generate install"),
+    )
+    for program in programs.split()
+    for word in words.split()
+)
 # Options whose value is only a text.
 _TEXT_OPTIONS = frozenset(("git", "commit", option) for option in ("-m", "-am", "--message"))
 
@@ -59,7 +74,9 @@ def _scope_of_command(arguments: Mapping[str, Any], context: ToolContext) -> Sco
 def _is_told_by_first_word(words: tuple[str, ...]) -> bool:
     # `python3.11` is python.
     program = os.path.basename(words[0]).rstrip("0123456789.-")  # noqa: PTH119 - a word, not a path of ours
-    return program not in _RUNNERS and _SUBCOMMAND.fullmatch(words[1]) is not None
+    return (
+        program not in _RUNNERS and (program, words[1]) not in _RUNNING and _SUBCOMMAND.fullmatch(words[1]) is not None
+    )
 
 
 def _fixed(words: tuple[str, ...]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hookline.hook import BeforeTool
+from hookline.shell.patches import paths_in_patch
 
 COMMAND_KEYS = frozenset(
     ("command", "cmd", "commands", "script", "shell_command", "bash", "commandline", "command_line")
@@ -34,11 +35,6 @@ _TEXT_KEYS = re.compile(
 _PATH_KEYS = re.compile(r"path|file|dir|folder|uri|target|source|dest|location", re.IGNORECASE)
 _ADDRESS_KEYS = re.compile(r"ur[li]s?$|href$|endpoint$|link$|address$", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?:https?|wss?|ftps?|ssh|git|s3|gs|mailto|data)://?", re.IGNORECASE)
-_IN_PATCH = re.compile(
-    r"^\s*(?:\*\*\* (?:Add|Update|Delete) File:|\*\*\* Move to:|(?:\+\+\+|---) (?:[ab]/)?|rename (?:from|to) )"
-    r"\s*(?!/dev/null)(\S[^\t\n]*)",
-    re.MULTILINE,
-)
 _WRITING = re.compile(
     r"write|edit|replace|create|patch|insert|append|delete|remove|move|rename|save|update|upload|copy|modify|overwrite"
     r"|truncate|unlink|mkdir|chmod|(?:^|_)(?:put|rm|cp|mv|apply|touch)(?:_|$)",
@@ -116,8 +112,8 @@ def paths_of(tool_input: Mapping[str, Any]) -> Iterator[NamedPath]:
         if not _TEXT_KEYS.search(key):
             if not (_ADDRESS_KEYS.search(key) and _ADDRESS.match(value)):
                 yield NamedPath(value, is_certain=_PATH_KEYS.search(key) is not None)
-        elif "\n" in value:
-            yield from (NamedPath(found.strip(), is_certain=True) for found in _IN_PATCH.findall(value))
+        else:
+            yield from (NamedPath(path, is_certain=True) for path in paths_in_patch(value))
     for arguments in _objects(tool_input):
         if arguments is not tool_input:
             yield from (NamedPath(key, is_certain=False) for key in arguments if "." in key or "/" in key)

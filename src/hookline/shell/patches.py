@@ -282,8 +282,25 @@ def paths_in_patch(text: str) -> tuple[str, ...]:
         header = _HEADER.match(line.strip(_BLANKS))
         if header is None:
             continue
-        given = [header["path"].split("\t")[0]] if header["path"] else re.split(r" (?=[ab]/)", header["both"])
+        given = [header["path"].split("\t")[0]] if header["path"] else re.split(r' (?="?[abciow]/)', header["both"])
         for path in given:
-            name = path.strip(_BLANKS).strip('"')
-            found |= dict.fromkeys([name, re.sub(r"^[ab]/", "", name)])
+            name = _unquoted(path.strip(_BLANKS))
+            found |= dict.fromkeys([name, re.sub(r"^[abciow]/", "", name)])
     return tuple(path for path in found if path and path != "/dev/null")
+
+
+def _unquoted(path: str) -> str:
+    """A path without the quotes in which git puts unusual ones, and with the bytes that its escapes stand for."""
+    if not path.startswith('"'):
+        return path
+    data = _ESCAPE.sub(_escaped, path.strip('"').encode("utf-8", "surrogateescape"))
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    octal, other = found.groups()
+    return bytes([int(octal, 8) & 0xFF]) if octal else _ESCAPED.get(other, other)
+
+
+_ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
+_ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
