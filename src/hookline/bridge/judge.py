@@ -1,6 +1,7 @@
 """One question of another agent → our hooks → its answer. A bridge that breaks says no itself."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -12,6 +13,7 @@ from hookline.contract.answers import kind_of
 from hookline.contract.events import HookEventName
 from hookline.contract.records import BridgeRecord, LogLevel, agent_event
 from hookline.contract.wire import parse_json
+from hookline.engine.watchdog import event_deadline
 from hookline.errors import HooklineError
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def read_payload(host: Host, stdin: bytes) -> Payload:
 async def judge(host: Host, heard: Heard, lease: "Lease", deadline_s: float) -> Said:
     """Asks our hooks, and puts what they decide into the agent's words; it refuses what it can't judge in time."""
     agent_event.set(heard.theirs)
+    event_deadline.set(time.monotonic() + deadline_s)
     try:
         async with asyncio.timeout(deadline_s):
             said = await _ask(host, heard, lease) if deadline_s > 0 else refusal(host, heard, "there is no time left")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any, TypeVar
 
+from hookline.engine.watchdog import WATCHDOG
+
 T = TypeVar("T")
 
 
@@ -29,6 +31,7 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt, task.cancel)
         return await work
 
+    WATCHDOG.use_alarm()
     _keep_asyncio_from_handling_it()
     try:
         return asyncio.run(cancellable())

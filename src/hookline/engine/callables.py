@@ -6,7 +6,10 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import Context, copy_context
 from functools import partial
+from signal import SIGTERM, raise_signal
 from typing import Any
+
+import msgspec
 
 from hookline.child.job import ChildOutcome
 from hookline.contract.endings import show_ms
@@ -18,6 +21,7 @@ from hookline.engine._eager import begin
 from hookline.engine._threads import THREADS, Job, describe
 from hookline.engine.functions import load_plugin, loaded_plugin
 from hookline.engine.reading import in_this_context, notify, read_run
+from hookline.engine.watchdog import WATCHDOG, HookTimeoutError, Watched, deadline_after
 from hookline.errors import HooklineError
 from hookline.hook.answers import Answer, WrongAnswerError, answer_in, read_answer
 from hookline.hook.events import read_event
@@ -27,6 +31,7 @@ _LONGEST_TIMER_S = 86400.0
 # functions. A turn of the loop for each of them takes more time than this saves.
 _MOMENT_S = 0.0002
 _WAY = RunWay.FUNCTION
+_HELD_UP = "; it held up the event loop, and was ended"
 _RUNNING = ChildOutcome(way=_WAY)
 # A task that nobody refers to may vanish. These were cancelled and have not ended yet.
 _left: set["asyncio.Future[Any]"] = set()
@@ -91,7 +96,7 @@ class _Calls:
         """Begins a call; one that does not wait has ended when this returns."""
         callback = hook.call
         if callback is None:
-            self._follow(index, begin(_settled(_offered(hook.plugin or "", self._stdin)), self._loop))
+            self._follow(index, self._begin(index, _settled(_offered(hook.plugin or "", self._stdin))))
         elif callback.in_thread:
             self._call_in_thread(index, callback.function)
         else:
@@ -114,9 +119,15 @@ class _Calls:
     def _call_here(self, index: int, function: Callable[[Any], Any]) -> None:
         context = copy_context()
         try:
-            returned = context.run(_ask, function, self._stdin)
+            left_s = deadline_after(self._hooks[index].timeout_ms / 1000) - time.monotonic()
+            returned = WATCHDOG.call(left_s, context.run, _ask, function, self._stdin)
         except KeyboardInterrupt:
             raise
+        except HookTimeoutError as error:
+            self._end(index, self._timed_out(index, _HELD_UP))
+            if error.is_terminated:
+                raise_signal(SIGTERM)
+            return
         except BaseException as error:  # noqa: BLE001 - foreign code: not even sys.exit() ends the program
             self._end(index, _raised(error, self._took_ms()))
             return
@@ -156,13 +167,19 @@ class _Calls:
     def _take(self, index: int, returned: Any, context: Context) -> None:
         """Takes the answer of a call, or what has to be awaited for it within the time that is left."""
         if hasattr(returned, "__await__"):
-            self._follow(index, begin(_settled(returned), self._loop, context))
+            self._follow(index, self._begin(index, _settled(returned), context))
         else:
             self._end(index, _answered(returned, self._took_ms()))
 
+    def _begin(
+        self, index: int, coroutine: Coroutine[Any, Any, Any], context: Context | None = None
+    ) -> "asyncio.Future[Any]":
+        deadline = deadline_after(self._hooks[index].timeout_ms / 1000 - self._took_ms() / 1000)
+        return begin(Watched(coroutine, deadline), self._loop, context)
+
     def _follow(self, index: int, task: "asyncio.Future[Any]") -> None:
         if task.done():
-            self._end(index, _outcome(task, self._took_ms()))
+            self._end(index, self._outcome(index, task))
             return
         _, timer = self.running.get(index) or (None, self._timer(index))
         self.running[index] = partial(_cancel, task), timer
@@ -171,7 +188,19 @@ class _Calls:
     def _settle(self, index: int, task: "asyncio.Future[Any]") -> None:
         """Takes how a task ended, unless it was given up."""
         if index in self.running:
-            self._end(index, _outcome(task, self._took_ms()))
+            self._end(index, self._outcome(index, task))
+
+    def _outcome(self, index: int, task: "asyncio.Future[Any]") -> ChildOutcome:
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if isinstance(error, HookTimeoutError):
+            return self._timed_out(index, _HELD_UP)
+        return _answered(task.result(), self._took_ms()) if error is None else _raised(error, self._took_ms())
+
+    def _timed_out(self, index: int, more: str = "") -> ChildOutcome:
+        # The caller of the event may have less time than the hook.
+        took_ms = round(min(self._took_ms(), self._hooks[index].timeout_ms))
+        error = f"timed out after {show_ms(took_ms if more else self._hooks[index].timeout_ms)}{more}"
+        return ChildOutcome(timed_out=True, error=error, duration_ms=self._took_ms(), way=_WAY)
 
     def _timer(self, index: int) -> asyncio.TimerHandle:
         delay = min(self._hooks[index].timeout_ms / 1000, _LONGEST_TIMER_S)
@@ -180,11 +209,12 @@ class _Calls:
     def _expire(self, index: int) -> None:
         give_up, _ = self.running[index]
         give_up()
-        error = f"timed out after {show_ms(self._hooks[index].timeout_ms)}"
         callback = self._hooks[index].call
+        outcome = self._timed_out(index)
         if callback is not None and callback.in_thread:
-            error = f"{error}; its thread goes on ({THREADS.busy} of at most {THREADS.most} are in use)"
-        self._end(index, ChildOutcome(timed_out=True, error=error, duration_ms=self._took_ms(), way=_WAY))
+            more = f"; its thread goes on ({THREADS.busy} of at most {THREADS.most} are in use)"
+            outcome = msgspec.structs.replace(outcome, error=f"{outcome.error}{more}")
+        self._end(index, outcome)
 
     def _took_ms(self) -> float:
         return (time.perf_counter() - self._began) * 1000
@@ -235,11 +265,6 @@ def _raised_fields(raised: "Answer | BaseExceptionGroup[Any]") -> dict[str, Any]
     if answer is None:
         raise raised
     return answer.fields
-
-
-def _outcome(task: "asyncio.Future[Any]", took_ms: float) -> ChildOutcome:
-    error = asyncio.CancelledError() if task.cancelled() else task.exception()
-    return _answered(task.result(), took_ms) if error is None else _raised(error, took_ms)
 
 
 def _answered(answer: dict[str, Any] | None, took_ms: float) -> ChildOutcome:

@@ -32,6 +32,7 @@ from hookline.bridge.words import parser as agents_parser
 from hookline.cli.commands._bridge import FORMS
 from hookline.cli.commands._forms import Forms
 from hookline.cli.guess import did_you_mean
+from hookline.engine.watchdog import WATCHDOG
 from hookline.errors import UsageError
 
 _FORMS = Forms("bridge", FORMS)
@@ -81,6 +82,7 @@ def _answer(words: tuple[str, ...]) -> int:
         return _print(reply)
     bridge = Bridge()
     call = Call(words=words, stdin=reply, cwd=_cwd(), environ=dict(os.environ))
+    WATCHDOG.use_alarm()
     with _Watchdog(words) as watchdog:
         answer = asyncio.run(_while_wanted(bridge.answer(call), os.getppid()))
         watchdog.stop()

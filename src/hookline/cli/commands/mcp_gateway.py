@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from hookline.cli.options import add_common_options, make_config, report_unusable_hooks
 from hookline.contract.text import tell
 from hookline.contract.vocabulary import FiredBy
+from hookline.engine.watchdog import WATCHDOG
 from hookline.errors import UsageError
 
 _HEADER = re.compile(
@@ -59,6 +60,7 @@ def run(given: argparse.Namespace) -> int:
     name = given.name or _default_name(given)
     if not given.name:
         tell(f"hooks see the tools of this server as mcp__{name}__…; --name gives it another name")
+    WATCHDOG.use_alarm()
     return asyncio.run(_serve(given, name, headers))
 
 

@@ -20,6 +20,7 @@ from hookline.cli.options import add_json_option, at_least
 from hookline.cli.report.printer import print_lines, print_report
 from hookline.config import Config
 from hookline.contract.text import tell
+from hookline.engine.watchdog import WATCHDOG
 from hookline.errors import HooklineError, UsageError
 from hookline.files import state_path
 
@@ -53,6 +54,7 @@ def run(given: argparse.Namespace) -> int:
     if given.status or given.stop:
         return _control(given)
     idle_s = (0.0 if given.http is not None else _IDLE_S) if given.idle is None else given.idle
+    WATCHDOG.use_alarm()
     return asyncio.run(_serve(idle_s, given.http))
 
 

@@ -18,6 +18,7 @@ from hookline.cli.report.printer import print_lines
 from hookline.config import Config
 from hookline.contract.text import tell
 from hookline.contract.vocabulary import FiredBy
+from hookline.engine.watchdog import WATCHDOG
 from hookline.fleet.worker import AGENT, Worker
 
 _PER_CORE = 4
@@ -39,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Serves until a signal."""
     config = make_config(given, agent=AGENT, fired_by=FiredBy.WORKER)
+    WATCHDOG.use_alarm()
     asyncio.run(_run(config, given))
     return 0
 

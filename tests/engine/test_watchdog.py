@@ -1,0 +1,180 @@
+"""Hooks in this process have a deadline, too, whatever they do."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookline import Hooks
+from hookline.engine.watchdog import WATCHDOG, HookTimeoutError, Watchdog
+
+NEVER_S = 60.0
+
+
+def spin(_event: object = None) -> None:
+    """Holds up its thread, and gives the interpreter's lock back now and then."""
+    until = time.monotonic() + NEVER_S
+    while time.monotonic() < until:
+        pass
+
+
+async def spin_at_once(event: object) -> None:
+    spin(event)
+
+
+async def spin_later(event: object) -> None:
+    await asyncio.sleep(0)
+    spin(event)
+
+
+async def spin_in_the_end(event: object) -> None:
+    try:
+        await asyncio.sleep(NEVER_S)
+    finally:
+        spin(event)
+
+
+@pytest.mark.req("DELTA-GUARD-005")
+@pytest.mark.attack("30.F3", "a function or pack that never gives the event loop back")
+@pytest.mark.parametrize("on_error", ["allow", "block"])
+@pytest.mark.parametrize(
+    ("function", "thread"),
+    [
+        pytest.param(spin, False, id="on-the-loop"),
+        pytest.param(spin_at_once, None, id="async"),
+        pytest.param(spin_later, None, id="after-a-turn"),
+        pytest.param(spin_in_the_end, None, id="when-it-is-cancelled"),
+    ],
+)
+def test_a_function_that_holds_up_the_loop_fails_at_its_deadline(
+    project: Path, function: Any, thread: bool | None, on_error: Any
+) -> None:
+    """It counts as failed, and the loop goes on; in a thread of its own as well as in the program's."""
+
+    async def fired(hooks: Hooks) -> str:
+        return str((await hooks.session().run_tool("t", {}, lambda _: "ran")).llm_content)
+
+    began = time.monotonic()
+    with Hooks(project, settings={"enableHooks": True}) as hooks:
+        hooks.on("BeforeTool", timeout=0.1, on_error=on_error, thread=thread)(function)
+        contents = [asyncio.run(fired(hooks)), hooks.session().sync.run_tool("t", {}, lambda _: "ran").llm_content]
+    assert time.monotonic() - began < NEVER_S / 2
+    for content in contents:
+        assert content == "ran" if on_error == "allow" else "timed out after 100ms" in str(content)
+
+
+def test_code_that_catches_everything_is_told_again() -> None:
+    """A hook that catches the exception once has not won."""
+    caught = 0
+
+    def stubborn() -> None:
+        nonlocal caught
+        while caught < 3:
+            try:
+                spin()
+            except BaseException:  # noqa: BLE001 - as foreign code may do
+                caught += 1
+        spin()
+
+    with pytest.raises(HookTimeoutError):
+        WATCHDOG.call(0.05, stubborn)
+    assert caught == 3
+
+
+def test_nothing_is_raised_after_a_call_has_ended() -> None:
+    """Calls that end just when their time is over leave no exception behind."""
+    for _ in range(200):
+        until = time.monotonic() + 0.001
+
+        def brief(until: float = until) -> bool:
+            while time.monotonic() < until:
+                pass
+            return True
+
+        with contextlib.suppress(HookTimeoutError):
+            assert WATCHDOG.call(0.001, brief)
+    assert sum(range(100_000)) > 0
+
+
+def test_the_time_of_the_outer_call_counts_inside() -> None:
+    """A hook that fires an event has no more time than it had."""
+    with pytest.raises(HookTimeoutError):
+        Watchdog().call(0.05, WATCHDOG.call, NEVER_S, spin)
+
+
+PROGRAM = r"""
+import asyncio, re, signal, sys
+from hookline import Config, ToolResult, execute_tool_with_hooks
+from hookline.engine.watchdog import WATCHDOG
+
+def hang(event):
+    print("hangs", flush=True)
+    re.match(r"(a+)+$", "a" * 60 + "b")
+
+async def run(arguments):
+    return ToolResult(llm_content="ran")
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+WATCHDOG.use_alarm()
+config = Config(sys.argv[1], settings={})
+config.add_hook("BeforeTool", hang, timeout=float(sys.argv[2]), on_error="block", thread=False)
+print(asyncio.run(execute_tool_with_hooks(config, "t", {}, run)).llm_content)
+"""
+
+
+@pytest.mark.req("DELTA-GUARD-005")
+@pytest.mark.attack("30.F3", "a regular expression that never ends, in a process of ours")
+def test_a_command_ends_a_regular_expression(project: Path) -> None:
+    """It holds the interpreter's lock, so no thread could end it; the kernel's alarm does."""
+    command = [sys.executable, "-c", PROGRAM, str(project), "0.1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=45, check=True)
+    assert "timed out after 100ms; it held up the event loop" in done.stdout
+
+
+@pytest.mark.req("DELTA-GUARD-005")
+@pytest.mark.attack("30.F3", "SIGTERM while a hook in our own process hangs")
+def test_a_signal_ends_a_hook_that_hangs(project: Path) -> None:
+    """The program ends as it would without a hook."""
+    command = [sys.executable, "-c", PROGRAM, str(project), str(NEVER_S)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "hangs\n"
+        program.send_signal(signal.SIGTERM)
+        assert program.wait(45) == 143
+
+
+@pytest.mark.req("DELTA-GUARD-005")
+@pytest.mark.attack("30.F3", "a pack that hangs while another agent waits for the bridge")
+def test_the_bridge_answers_at_its_deadline(project: Path, tmp_path: Path) -> None:
+    """A pack that hangs is a no, in the agent's own words, before the agent stops waiting."""
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"enableHooks": True, "use": ["hookline:shell"]}))
+    program = (
+        "import re, sys\n"
+        "import hookline.packs.judges as judges\n"
+        "judges.judge = lambda *_: re.match(r'(a+)+$', 'a' * 60 + 'b')\n"
+        "from hookline.cli.main import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    call = {"session_id": "s", "cwd": str(project), "hook_event_name": "PreToolUse", "tool_name": "Bash"}
+    words = ["bridge", "claude", "PreToolUse", "--settings", str(settings), "--no-serve", "--deadline", "0.3"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        input=json.dumps({**call, "tool_input": {"command": "ls"}}),
+        capture_output=True,
+        text=True,
+        timeout=45,
+        check=False,
+        env={**os.environ, "HOOKLINE_SERVE": "0"},
+    )
+    assert done.returncode == 2 or re.search(r'"permissionDecision": ?"deny"', done.stdout)
+    assert "hookline" in done.stderr + done.stdout
