@@ -144,6 +144,57 @@ def test_without_any_setting_usual_secrets_are_found_and_code_is_left_alone(text
     assert cleaned(text, SECRET_NAMES) == shown
 
 
+HEX = "0123456789abcdef" * 2
+
+
+@pytest.mark.attack("30.F11", "secrets of fifteen more kinds, in commands, headers, addresses and sentences")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://hooks.slack.com/services/T0/B0/aB3dE5gH", "https://hooks.slack.com/services/[redacted]"),
+        (f"SK{HEX}", "[redacted]"),
+        ("/bot123456789:AAEabcdefghijklmnopqrstuvwxyz0123456/x", "/bot123456789:[redacted]/x"),
+        (
+            "https://discord.com/api/webhooks/123456789/aB3dE5gH-k",
+            "https://discord.com/api/webhooks/123456789/[redacted]",
+        ),
+        ("mysql -u root -phunter2 app", "mysql -u root -p[redacted] app"),
+        ("mysqldump -h db -p'hun ter' x", "mysqldump -h db -p'[redacted]' x"),
+        ("AccountName=x;AccountKey=abcdEFGH12345678+/==;E=y", "AccountName=x;AccountKey=[redacted];E=y"),
+        ("curl -H 'Cookie: sid=abcd1234; t=efgh5678' h", "curl -H 'Cookie: [redacted]' h"),
+        ("Set-Cookie: sid=abcd1234; HttpOnly", "Set-Cookie: [redacted]; HttpOnly"),
+        ("sshpass -p hunter2 ssh h", "sshpass -p [redacted] ssh h"),
+        ("docker login -u me -p hunter2 h", "docker login -u me -p [redacted] h"),
+        ("docker login --password=hunter2 h", "docker login --password=[redacted] h"),
+        ("?X-Amz-Date=1&X-Amz-Signature=0123abcd", "?X-Amz-Date=1&X-Amz-Signature=[redacted]"),
+        ("hvs.CAESIJlkjhgfdsapoiuytrewq12345", "hvs.[redacted]"),
+        (f"AGE-SECRET-KEY-1{'Q' * 58}", "[redacted]"),
+        ("GITHUB_PAT=abcdef123 git push", "GITHUB_PAT=[redacted] git push"),
+        ("MYSQL_PWD=hunter2 mysql", "MYSQL_PWD=[redacted] mysql"),
+        ("Server=x;Uid=sa;Pwd=hunter2;", "Server=x;Uid=sa;Pwd=[redacted];"),
+        ("my password is swordfish, thanks", "my password is [redacted], thanks"),
+        ("The password is 'Tr0ub4dor'", "The password is '[redacted]'"),
+        (
+            {"env": {"GITHUB_PAT": "abc1"}, "h": {"Cookie": "a=b"}},
+            {"env": {"GITHUB_PAT": "[redacted]"}, "h": {"Cookie": "[redacted]"}},
+        ),
+        *(
+            (text, text)
+            for text in (
+                "the password is required, your password is too short, the token is missing",
+                "cookie: string; cookies = parse(header); if (cookie == null)",
+                "PWD=/home/x OLDPWD=/y mysql -P 3306 -u root -p app; docker login h; ssh -p 22 h; git log -p",
+                "primary key is id; the key is a UUID4; x-amz-date; MYSQL_PWD=$X",
+            )
+        ),
+    ],
+)
+def test_more_kinds_of_secrets_are_known(text: Any, shown: Any) -> None:
+    assert cleaned(text, SECRET_NAMES) == shown
+    redactor = Redactor(SECRET_NAMES, {})
+    assert json.loads(redactor.clean_json(json.dumps({"a": text}).encode())) == {"a": shown}
+
+
 def test_no_names_leave_the_known_forms() -> None:
     """An empty list switches off names; whatever has the form of a key or token is replaced all the same."""
     text = 'tok-12345 {"password": "hunter22"} ghp_abcdefghijklmnopqrstuvwxyz0123456789'

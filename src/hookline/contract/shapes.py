@@ -11,10 +11,51 @@ from typing import AnyStr
 
 from hookline.contract.patterns import lazy_pattern
 
-# Words that have to be there, in small letters, for `headers` or `private_keys` to find anything.
-SHAPE_WORDS = (b"bearer", b"authorization", b"private key")
-
 Span = tuple[int, int]
+
+_QUOTE = r"(?:\\*+[\"'])?+"
+# A word, or all that stands between quotes.
+_VALUE = r"(?:\\*+'([^'\\]{3,400}+)|\\*+\"([^\"\\]{3,400}+)|([^\s\"'\\;&|<>]{4,4096}+))"
+_OPTIONS = r"(?:\s++-{1,2}[\w-]{1,40}+(?:[= ][^\s\"'\\;&|<>-][^\s\"'\\;&|<>]{0,200}+)?+){0,12}?"
+# A sentence such as "my password is swordfish". Without "my" the word has to look like no other.
+_SAID = (
+    rf"\s(?:is|was)\s{{1,3}}+:?\s?{_QUOTE}(?!(?:not|no|required|wrong|invalid|incorrect|missing|empty|expired|correct|set"
+    r"|too|the|an?|in|on|stored|hashed|never|always|only|being|weak|strong|valid|optional|read|used|needed|unknown|now"
+    r"|still|also|same|it|to)(?![\w-]))"
+)
+_ODD = r"(?=[^\s\"'\\0-9!#$%^*+=@]{0,40}+[0-9!#$%^*+=@])"
+_WORD = r"([^\s\"'\\,]{4,200}+)"
+_MINE = r"(?:(?<=\bmy )|(?<=\bour )|(?<=\bhis )|(?<=\bher ))"
+_COOKIE = r"[\w.$-]{1,100}+=[^\s;\"'\\]{4,4096}+"
+# What comes behind a word. The words are searched for first, in small letters; each match ends within some thousand
+# characters, and no part of it can be matched in two ways: hostile text must not make the search slow.
+_BEHIND_WORDS: dict[bytes, str] = {
+    b"hooks.slack.com": r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/-]{8,200}+)",
+    b"webhooks/": r"webhooks/\d{5,30}+/([\w-]{10,200}+)",
+    b"accountkey": rf"accountkey\s{{0,9}}+=\s{{0,9}}+{_QUOTE}([A-Za-z0-9+/=]{{16,400}}+)",
+    b"sharedaccesskey": rf"sharedaccesskey\s{{0,9}}+=\s{{0,9}}+{_QUOTE}([A-Za-z0-9+/=]{{16,400}}+)",
+    b"sig=": r"sig=([\w%+/=-]{16,400}+)",
+    b"x-amz-": r"x-amz-(?:signature|security-token|credential)(?:=|%3d)([\w%/+=-]{8,4096}+)",
+    b"cookie": rf"cookies?\\*+[\"']?+\s{{0,9}}+[:=]?+\s{{0,9}}+{_QUOTE}({_COOKIE}(?:;\s?{_COOKIE}){{0,50}}+)",
+    b"sshpass": rf"sshpass{_OPTIONS}\s++-[a-oq-z]{{0,5}}p\s{{0,9}}+{_VALUE}",
+    b"login": rf"login{_OPTIONS}\s++(?:-p|--password)(?:\s++|=|(?<=-p)){_VALUE}",
+    **dict.fromkeys(
+        (b"mysql", b"mariadb"),
+        rf"(?:mysql|mariadb)[\w-]{{0,20}}+(?:[ \t]++(?!-p)[^\s;&|<>]{{1,200}}+){{0,12}}+[ \t]++-p(?!\s){_VALUE}",
+    ),
+    b"pat=": rf"(?<=_)pat=(?![/$]){_VALUE}",
+    b"pwd=": rf"(?<=[a-z_;])(?<!old)pwd=(?![/$]){_VALUE}",
+    **dict.fromkeys(
+        (b"password", b"passphrase", b"passcode", b"passwd"),
+        rf"{_MINE}pass[a-z]{{3,7}}+{_SAID}{_WORD}|pass[a-z]{{3,7}}+{_SAID}{_ODD}{_WORD}",
+    ),
+    **dict.fromkeys(
+        (b"token is", b"secret is", b"key is", b"pin is"), rf"(?:token|secret|key|pin){_SAID}{_ODD}{_WORD}"
+    ),
+}
+
+# Words that have to be there, in small letters, for `headers`, `private_keys` or `behind_words` to find anything.
+SHAPE_WORDS = (b"bearer", b"authorization", b"private key", *_BEHIND_WORDS, b'pat"', b'pwd"')
 
 # Every token below is a word of at least this length, and such words are rare. To find them, all letters that can be
 # in a token are mapped to the same byte: searching for a repeated byte takes a tenth of the time of an expression.
@@ -43,6 +84,11 @@ def _token() -> re.Pattern[bytes]:
         | (?:hf|npm|gsk)_[A-Za-z0-9]{30,}+            # Hugging Face, npm, Groq
         | xai-[A-Za-z0-9]{30,}+ | pypi-[\w-]{40,}+ | dop_v1_[a-f0-9]{40,}+
         | (?<=SG\.)[\w-]{20,}+                        # SendGrid
+        | (?:SK|AC)[0-9a-f]{32}(?![\w-])              # Twilio
+        | (?<=[0-9]{8}:)AA[\w-]{30,}+                 # Telegram
+        | (?<=hv[sbr]\.)[\w-]{20,}+                   # Vault
+        | (?<=[^\w.]s\.)(?=[A-Za-z]*+[0-9])[A-Za-z0-9]{24}(?![\w-])
+        | AGE-SECRET-KEY-1[A-Z0-9]{20,}+              # age
         )[\w.-]*+""",
         re.VERBOSE,
     )
@@ -123,6 +169,21 @@ def headers(text: str, low: bytes) -> Iterator[Span]:
             if at >= done and (found := _header().match(text, at)):
                 done = found.end()
                 yield found.span("value" if found["value"] else "lone")
+
+
+@cache
+def _behind(word: bytes) -> re.Pattern[str]:
+    return re.compile(_BEHIND_WORDS[word], re.IGNORECASE)
+
+
+def behind_words(text: str, low: bytes) -> Iterator[Span]:
+    """Where secrets stand behind a word that gives them away: in webhooks, cookies, options of programs, sentences."""
+    for word in _BEHIND_WORDS:
+        done = 0
+        for at in places(low, word):
+            if at >= done and (found := _behind(word).match(text, at)):
+                done = found.end()
+                yield from _unless_reference(text, *found.span(found.lastindex or 0))
 
 
 def private_keys(text: str, low: bytes) -> Iterator[Span]:

@@ -46,6 +46,7 @@ _HARMLESS = lazy_pattern(
     r"[_-]?(?:type|kind|ur[li]|endpoint|path|file|filename|dir|name|field|header|pattern|prefix|count|limit|ttl|seconds)s?\Z",
     re.IGNORECASE,
 )
+_SHORT = lazy_pattern(r"\w*_(?:PAT|PWD)|(?:set-?)?cookies?", re.IGNORECASE)
 _TYPES = frozenset(
     {"string", "String", "object", "number", "boolean", "unknown", "integer", "password", "passwd", "passphrase"}
 )
@@ -68,6 +69,8 @@ class Names:
             if len(self._known) > 10_000:  # noqa: PLR2004 - strangers choose the names
                 self._known = {}
             is_secret = bool(self._pattern.match(name)) and not name.startswith(_PATH_IN_ANSWER)
+            # Too short to be searched for in every text: the values of these in a text are found by their form.
+            is_secret = is_secret or (not self.hides_numbers and _SHORT.fullmatch(name) is not None)
             # A person who names `*TOKEN*` means all of them.
             known = self._known[name] = is_secret and (self.hides_numbers or not _HARMLESS.search(name))
         return known

@@ -11,6 +11,7 @@ from hookline.contract.patterns import lazy_pattern
 from hookline.contract.shapes import (
     SHAPE_WORDS,
     WordFilter,
+    behind_words,
     headers,
     logins,
     may_have_login,
@@ -244,7 +245,7 @@ def _replacements(names: Names, text: str) -> list[Replacement]:
     """What is to be replaced in a text; the spans may overlap."""
     flat = text.encode("ascii", "replace")  # as long as the text, and faster to search
     low = flat.lower()
-    spans = (*tokens(flat), *headers(text, low), *private_keys(text, low))
+    spans = (*tokens(flat), *headers(text, low), *private_keys(text, low), *behind_words(text, low))
     return [*names.values(text, low), *((start, end, REDACTED) for start, end in spans)]
 
 

@@ -68,6 +68,27 @@ def test_calls_that_were_made_and_would_now_be_refused(
     assert (change["decidedBy"], change["reason"], change["before"]) == (["guard"], "no", "goes on")
 
 
+@pytest.mark.attack("30.F17", "secrets of other agents' transcripts in the text, JSON, Markdown and page of a backtest")
+@pytest.mark.usefixtures("user")
+def test_reports_have_no_secrets(
+    transcript: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither those of the calls nor those that a hook repeats."""
+    secret = "sw0rdfish-9"  # noqa: S105 - of this test
+    use = {"type": "tool_use", "id": "9", "name": "Bash", "input": {"command": f"rm z; export DB_PASSWORD={secret}"}}
+    line = {"sessionId": "s", "cwd": "/p", "timestamp": "t", "message": {"content": [use]}}
+    end = {"message": {"content": [{"type": "tool_result", "tool_use_id": "9"}]}}
+    transcript.write_text("".join(json.dumps(each) + "\n" for each in (line, end)))
+    (Path.home() / ".llxprt" / "settings.json").write_text(settings(guard("rm", f"not with {secret}")))
+    page = tmp_path / "page.html"
+    for words in ([], ["--json"], ["--markdown"], ["--html", str(page)]):
+        assert main(["backtest", "--project", str(project), "--from", str(transcript), *words]) == 1
+        shown = capsys.readouterr().out
+        assert secret not in shown
+        assert "not with" in shown
+    assert secret not in page.read_text()
+
+
 @pytest.mark.usefixtures("user")
 def test_two_settings_files(
     transcript: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

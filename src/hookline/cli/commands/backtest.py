@@ -73,7 +73,7 @@ def run(given: argparse.Namespace) -> int:
         for note in {each.note for each in (now, other) if each is not None and each.note}:
             if not given.json:
                 tell(note)
-        tally = _judge(given, config, [now, other], left_out)
+        tally = _judge(given, config, [now, other], left_out).cleaned(config.get_redactor().clean)
     title = f"today's hooks against {given.against}" if given.against else "today's hooks against what happened"
     if given.html:
         with _said_if_not_written(Path(given.html)):

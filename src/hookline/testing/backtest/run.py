@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,15 @@ class Change:
     before: Outcome
     now: Decision
 
+    def cleaned(self, clean: Callable[[Any], Any]) -> "Change":
+        """The same with secrets replaced; those in the input are replaced in the reason, too."""
+        past = self.past
+        shown = clean(
+            {"fields": dict(past.fields), "origin": past.origin, "reason": self.now.reason, "by": self.now.by}
+        )
+        now = replace(self.now, reason=shown["reason"], by=tuple(shown["by"]))
+        return replace(self, past=replace(past, fields=shown["fields"], origin=shown["origin"]), now=now)
+
 
 @dataclass(slots=True)
 class Tally:
@@ -87,6 +96,11 @@ class Tally:
             self.counts[kind] += 1
             if len(self.changes) < _MOST_KEPT:
                 self.changes.append(Change(kind=kind, past=past, before=before, now=now))
+
+    def cleaned(self, clean: Callable[[Any], Any]) -> "Tally":
+        """The same for people: without the secrets that are in other agents' transcripts, and in what hooks say."""
+        changes = [change.cleaned(clean) for change in self.changes]
+        return replace(self, changes=changes, why_untried=clean(self.why_untried))
 
 
 class Judge:
