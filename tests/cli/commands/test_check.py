@@ -7,8 +7,13 @@ from typing import Any
 import jsonschema
 import pytest
 
+from hookline.cli.lint.guards import missing_in
 from hookline.cli.main import main
 from hookline.config import Config
+from hookline.contract.events import HookEventName
+from hookline.contract.hooks import HookEntry
+from hookline.contract.verdict import HookExecutionResult
+from hookline.contract.vocabulary import ConfigSource
 from hookline.settings.trust import TrustStore, default_trust_path
 
 OnTerminal = Callable[..., str]
@@ -207,7 +212,8 @@ def test_a_comparison_in_a_script_has_the_place_of_the_script(
 ) -> None:
     """File and line of the comparison, for people, for programs and for code scanning."""
     (project / "guard.sh").write_text('tool=$(jq -r .tool_name)\nif [ "$tool" = Bash ]; then exit 2; fi\n')
-    write(project, {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "sh ./guard.sh"}]}]}})
+    hook = {"type": "command", "command": "sh ./guard.sh", "onError": "block"}
+    write(project, {"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
     message = (
         "compares tool_name with Bash, Claude Code's name for run_shell_command, but the hook "
         f"hooks.BeforeTool[0].hooks[0] in {project}/.llxprt/settings.json is told hookline's words; "
@@ -267,7 +273,7 @@ def test_a_dry_run_is_asked_for(project: Path, tmp_path: Path, capsys: pytest.Ca
 def test_a_dry_run_shows_evidence_and_does_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which samples, and what the hook did with each; no run is in the log, so none is in the statistics."""
     file = tmp_path / "hooks.json"
-    hook = {"type": "command", "name": "guard", "command": "grep -q '[.]env' && exit 2; exit 0"}
+    hook = {"type": "command", "name": "guard", "command": "grep -q '[.]env' && exit 2; exit 0", "onError": "block"}
     hooks = {"BeforeTool": [{"matcher": "^read_file$", "hooks": [hook]}]}
     file.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
     main(["check", "--settings", str(file), "--run"])
@@ -340,3 +346,87 @@ def test_no_text_of_others_reaches_the_terminal_raw(project: Path, capsys: pytes
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
     assert r"hooks.BeforeTool[0].hooks[0].\x1b[2J is not an option of a hook" in printed
+
+
+_DEAF = 'c=$(cat | jqq -r .tool_input.command); case "$c" in *rm*) exit 2;; esac'
+
+
+@pytest.mark.req("CLAIM-005")
+@pytest.mark.parametrize(
+    ("command", "rules"),
+    [
+        pytest.param(_DEAF, {"run-missing", "run-passes"}, id="missing-program"),
+        pytest.param("cat >/dev/null; [ -n '' ] && exit 2; exit 0", {"run-passes"}, id="lets-everything-pass"),
+        pytest.param("cat >/dev/null; exit 1 # deny", {"run-exit-code"}, id="exit-1"),
+        pytest.param(
+            "cat >/dev/null; printf 'Traceback (most recent call last)\\nKeyError: 1\\n' >&2; exit 0 # exit 2",
+            {"run-failed", "run-passes"},
+            id="traceback",
+        ),
+        pytest.param("""cat >/dev/null; echo starting; echo '{"decision": "deny"}'""", {"run-answer"}, id="noise"),
+        pytest.param("case $(cat) in *'rm -rf'*) exit 2;; esac", set(), id="good"),
+        pytest.param("case $(cat) in *'push --force'*) exit 2;; esac", set(), id="good-for-something-else"),
+        pytest.param("cat >/dev/null; date", set(), id="no-guard"),
+    ],
+)
+def test_a_guard_that_protects_nothing_is_a_finding(
+    command: str, rules: set[str], own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`check --run` never calls it "Nothing wrong", whatever the reason is."""
+    del project
+    hook = {"type": "command", "command": command, "onError": "block"}
+    if "run-exit-code" in rules or "date" in command:
+        hook["onError"] = "allow"
+        rules = {*rules, "fails-open"} if rules else rules
+    write(own_home, {"enableHooks": True, "hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}})
+    main(["check", "--run", "--json"])
+    assert {finding["rule"] for finding in json.loads(capsys.readouterr().out)["findings"]} == rules
+    assert main(["check", "--run", "--strict"]) == (1 if rules else 0)
+    assert ("Nothing wrong" in capsys.readouterr().out) is not bool(rules)
+
+
+@pytest.mark.req("CLAIM-005")
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        ("bash: line 1: jq: command not found", "jq"),
+        ("./guard.sh: line 3: jq: command not found", "jq"),
+        ("sh: 1: jq: not found", "jq"),
+        ("/x/guard.sh: 3: jq: not found", "jq"),
+        ("sh: jq: not found", "jq"),
+        ("zsh:1: command not found: jq", "jq"),
+        ("fish: Unknown command: jq", "jq"),
+        ("env: 'node': No such file or directory", "node"),
+        ("/usr/bin/env: \u2018node\u2019: No such file or directory", "node"),
+        ("env: node: No such file or directory", "node"),
+        ("timeout: failed to run command \u2018jq\u2019: No such file or directory", "jq"),
+        ("xargs: jq: No such file or directory", "jq"),
+        ("bash: ./x: /usr/bin/nodee: bad interpreter: No such file or directory", "/usr/bin/nodee"),
+        ("ModuleNotFoundError: No module named 'yaml'", "yaml"),
+        ("/usr/bin/python3: No module named guard", "guard"),
+        ("Error: Cannot find module 'semver'", "semver"),
+        ("Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'x' imported from /a.mjs", "x"),
+        ("Error: spawn jq ENOENT", "jq"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'jq'", "jq"),
+        ("first line\nsh: 1: jq: not found\nlast line", "jq"),
+        ("grep: notes.txt: No such file or directory", None),
+        ("all was found", None),
+        ("secret not found in file", None),
+    ],
+)
+def test_a_missing_program_is_read_from_what_a_hook_prints(said: str, missing: str | None) -> None:
+    """In the words of shells, launchers and interpreters."""
+    hook = HookEntry(event=HookEventName.BEFORE_TOOL, command="x", source=ConfigSource.USER, origin="f", location="l")
+    run = HookExecutionResult(hook=hook, event=hook.event, success=True, exit_code=0, stderr=said)
+    assert missing_in(run) == missing
+
+
+@pytest.mark.req("CLAIM-005")
+def test_hooks_that_were_not_run_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A project's hooks without trust are no reason to say that nothing is wrong."""
+    write(
+        project, {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x.sh"}]}]}}
+    )
+    main(["check", "--run", "--json"])
+    found = {finding["rule"]: finding["message"] for finding in json.loads(capsys.readouterr().out)["findings"]}
+    assert "was not tried (untrusted" in found["run-skipped"]

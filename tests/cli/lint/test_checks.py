@@ -34,6 +34,15 @@ READS = "jq -e '.tool_input.command' || exit 2"
 
 HITS: list[tuple[str, dict[str, Any], str, str]] = [
     (
+        "fails-open",
+        on("BeforeTool", hook("grep -q secret && exit 2")),
+        "hooks.BeforeTool[0].hooks[0].command",
+        (
+            "guards calls, and fails open: if it crashes, is missing or takes too long, the call is allowed; "
+            'add "onError": "block", and try it: hookline check --run'
+        ),
+    ),
+    (
         "worker",
         on("BeforeTool", hook("cat", worker=True)),
         "hooks.BeforeTool[0].hooks[0].worker",
@@ -374,7 +383,9 @@ def test_what_is_not_meant_is_found(
 ) -> None:
     """One finding, at its place, with what is wrong and what to do."""
     found = [
-        (finding.rule, finding.problem.path, finding.problem.message) for finding in run_checks(make_setup(settings))
+        (finding.rule, finding.problem.path, finding.problem.message)
+        for finding in run_checks(make_setup(settings))
+        if rule == "fails-open" or finding.rule != "fails-open"
     ]
     assert found == [(rule, path, message)]
 
@@ -382,7 +393,7 @@ def test_what_is_not_meant_is_found(
 @pytest.mark.parametrize("settings", [pytest.param(settings, id=name) for name, settings in CLEAN])
 def test_what_is_meant_is_left_alone(settings: dict[str, Any], make_setup: MakeSetup) -> None:
     """No check has anything to say about settings that are as they should be."""
-    assert list(run_checks(make_setup(settings))) == []
+    assert [finding for finding in run_checks(make_setup(settings)) if finding.rule != "fails-open"] == []
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 import msgspec
 
 from hookline.cli.lint.finding import Finding
+from hookline.cli.lint.guards import fails_open
 from hookline.cli.lint.inside import other_agents_words
 from hookline.cli.lint.matchers import (
     duplicates,
@@ -306,6 +307,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("uncovered", "a project's command with a word that trust can't cover", _uncovered),
     Check("duplicate", "a hook that never runs because another has the same command", _duplicate, needs_trust=True),
+    Check("fails-open", "a guard whose failure allows the call", fails_open, needs_trust=True),
     Check("no-block", "onError on an event that can't block", _no_block),
     Check("erased-block", "a hook that can erase the block of an earlier one", _erased_block, needs_trust=True),
     Check("unseen-rewrite", "a guard that judges other arguments than will be used", _unseen_rewrite, needs_trust=True),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hookline.cli.lint.evidence import Did, Trial, by_hook
 from hookline.cli.lint.finding import Finding
+from hookline.cli.lint.guards import missing_in, passing_guards
 from hookline.cli.lint.reactions import reactions
 from hookline.cli.lint.samples import samples, show_sample
 from hookline.cli.lint.setup import Setup
@@ -39,6 +40,8 @@ RULES = {
     "run-exit-code": "a hook that exits with a code that blocks nothing",
     "run-answer": "an answer that has another effect than intended",
     "run-overridden": "a hook that overrode the block of an earlier hook",
+    "run-missing": "a hook that misses a program or a module",
+    "run-passes": "a guard that lets every dangerous call pass",
     "run-input": "a guard that never reads its input",
     "run-dialect": "a hook that waits for another agent's words, tried in both",
     "run-skipped": "a hook that was not run",
@@ -71,8 +74,9 @@ async def dry_run(system: HookSystem, setup: Setup) -> DryRun:
                 found.setdefault(key, Finding(rule=rule, problem=problem))
     finally:
         system.dispose()
+    more = [Finding(rule="run-passes", problem=problem) async for problem in passing_guards(setup, trials)]
     silent = [hook for hook, own in by_hook(trials) if all(trial.is_silent for trial in own)]
-    more = [Finding(rule="run-input", problem=problem) async for problem in unread_inputs(setup, silent)]
+    more += [Finding(rule="run-input", problem=problem) async for problem in unread_inputs(setup, silent)]
     more += [Finding(rule="run-dialect", problem=problem) async for problem in reactions(setup)]
     return DryRun([*_untried(system, setup), *found.values(), *more], trials)
 
@@ -120,6 +124,11 @@ def findings_in(run: HookExecutionResult) -> Iterator[tuple[str, str]]:
         yield _failure(run, row)
         return
     line = telling_line(run.stderr)
+    if (missing := missing_in(run)) is not None:
+        effect = "and what it then decides means nothing" if can_block(run.hook) else "so it may do less than it should"
+        yield "run-missing", f"misses {missing} ({line or telling_line(run.stdout)}), {effect}; install it"
+    elif run.success and not run.blocks and has_traceback(run.stderr):
+        yield "run-failed", f"crashed ({line}) and exited with code 0, which allows the call; let it exit with 2"
     if run.exit_code == _DENY and (has_traceback(run.stderr) or _MISTAKE.search(line)):
         yield "run-crash", f"{show_ending(run)}, which blocks, but it seems to be a mistake in it ({line})"
     if run.success and not run.blocks and can_block(run.hook) and _SAYS_NO.search(line):
