@@ -187,14 +187,14 @@ def test_a_wrong_container_is_told(values: dict[str, Any], problem: str) -> None
     assert decode_settings([layer(values)]).problems[0].is_error
 
 
-THEIRS = "is an event of {}, so its hooks do not run here; if they were written for it, add {}"
+THEIRS = "is an event of {}, so its hooks do not run here; write {}, or mark the hook with dialect {}"
 
 
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("PreToolUse", THEIRS.format("Claude Code and Codex", '"dialect": "claude" or "dialect": "codex"')),
-        ("PostToolUseFailure", THEIRS.format("Claude Code", '"dialect": "claude"')),
+        ("PreToolUse", THEIRS.format("Claude Code and Codex", "BeforeTool", 'claude or codex: "dialect": "claude"')),
+        ("PostToolUseFailure", THEIRS.format("Claude Code", "AfterTool", 'claude: "dialect": "claude"')),
         ("beforetool", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
         ("BeforeTools", "is not an event, so its hooks do not run; did you mean BeforeTool?"),
         (

@@ -1,7 +1,8 @@
 """A record as readers see it, and the query that chooses records."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -171,6 +172,12 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
             and (not self.failures or record.is_failure or record.kind == "fault")
             and (self.slower_than_ms is None or (record.is_run and (record.duration or 0) > self.slower_than_ms))
         )
+
+
+def is_canary_record(record: Mapping[str, Any]) -> bool:
+    """The same as `Judged.is_canary` for a whole record."""
+    fired_by, agent, hook = (record.get(name) for name in ("firedBy", "agent", "hook"))
+    return LogEntry(fired_by=fired_by, agent=agent, hook=hook).is_canary
 
 
 def decode_block(block: bytes) -> Sequence[LogEntry | None]:

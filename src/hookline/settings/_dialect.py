@@ -68,8 +68,11 @@ def why_no_event(name: str, dialect: str, *, may_guess: bool = True) -> str:
     speakers = [table for table in dialects_with(name) if name in table.events]
     if speakers:
         agents = " and ".join(table.agent for table in speakers)
-        remedy = " or ".join(f'"dialect": "{table.name}"' for table in speakers)
-        return f"is an event of {agents}, so its hooks do not run here; if they were written for it, add {remedy}"
+        names = " or ".join(table.name for table in speakers)
+        remedy = (
+            f'write {speakers[0].events[name]}, or mark the hook with dialect {names}: "dialect": "{speakers[0].name}"'
+        )
+        return f"is an event of {agents}, so its hooks do not run here; {remedy}"
     if others := dialects_with(name):
         return f"is an event of {others[0].agent} that has no counterpart here, so its hooks do not run; remove it"
     advice = suggest_event(name) if may_guess else "write the name of an event"

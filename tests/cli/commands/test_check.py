@@ -150,7 +150,7 @@ def test_matchers_of_untrusted_hooks_are_not_looked_at(project: Path, capsys: py
     default_trust_path().unlink()
     main(["check"])
     assert capsys.readouterr().out == (
-        "Nothing wrong with 1 hook in 1 file.\n"
+        "1 of 1 hook in 1 file not checked, because of missing trust.\n"
         "1 hook is not trusted and does not run; look at it and run: hookline trust\n"
         "Matchers and scripts are checked when they are trusted, or with --settings FILE.\n"
     )
@@ -424,9 +424,12 @@ def test_a_missing_program_is_read_from_what_a_hook_prints(said: str, missing: s
 @pytest.mark.req("CLAIM-005")
 def test_hooks_that_were_not_run_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A project's hooks without trust are no reason to say that nothing is wrong."""
-    write(
-        project, {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x.sh"}]}]}}
-    )
+    file = project / ".llxprt" / "settings.json"
+    file.parent.mkdir()
+    hook = {"type": "command", "command": "exit 2"}
+    file.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"matcher": "x", "hooks": [hook]}]}}))
+    main(["check"])
+    assert "Nothing wrong" not in capsys.readouterr().out
     main(["check", "--run", "--json"])
     found = {finding["rule"]: finding["message"] for finding in json.loads(capsys.readouterr().out)["findings"]}
     assert "was not tried (untrusted" in found["run-skipped"]

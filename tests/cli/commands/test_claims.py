@@ -10,9 +10,12 @@ from tests.fleet.company import Company, agents_off, settings
 
 from hookline.contract.vocabulary import REAL_SOURCES, FiredBy
 from hookline.contract.words import HookResult, Outcome
+from hookline.log.activity import chart
 from hookline.log.entry import LogQuery
 from hookline.log.paths import log_path
 from hookline.log.reader import LogReader
+from hookline.proof.canary import canary_at
+from hookline.settings.paths import default_paths
 from hookline.ui.records import timeline
 
 if TYPE_CHECKING:
@@ -216,3 +219,105 @@ def test_the_log_says_which_call(workbench: "Workbench", arguments: dict[str, An
         assert shown == call or (call is not None and call in str(shown))
         assert "abcdef" not in str(shown)
     assert not {"\x1b", "\x07"} & {*workbench.run("log")}
+
+
+@pytest.mark.req("CLAIM-002")
+def test_a_canary_is_marked_and_left_out(workbench: "Workbench") -> None:
+    """What `hookline prove` denies is in no count, and `replay` does not find that it would be allowed now."""
+    workbench.write(workbench.user_file, guards("true"))
+    with canary_at(default_paths(str(workbench.project)).canary, 60) as canary:
+        workbench.fire("run_shell_command", command=f"echo {canary.text}")
+    workbench.fire("run_shell_command", command="ls")
+    canaries = [record for record in log_records(workbench) if record.get("firedBy") == "canary"]
+    assert [(record["kind"], record.get("hook")) for record in canaries] == [
+        ("hook", "guard0"),
+        ("hook", "hookline-canary"),
+        ("event", None),
+    ]
+    assert workbench.json("stats")["events"] == {"allowed": 1}
+    assert workbench.json("replay")["events"] == 1
+    assert workbench.json("backtest", "--from", "log")["events"] == 1
+
+
+@pytest.mark.req("CLAIM-006")
+def test_fire_takes_a_tool(workbench: "Workbench") -> None:
+    """By its name, without JSON."""
+    workbench.write(workbench.user_file, guards("cat >seen"))
+    workbench.run("fire", "BeforeTool", "--tool", "write_file")
+    seen = json.loads((workbench.project / "seen").read_text())
+    assert (seen["tool_name"], seen["tool_input"]) == ("write_file", {})
+    given = '{"tool_name": "x"}'
+    assert "give one of them" in workbench.run("fire", "BeforeTool", "--tool", "y", "--input", given, code=1)
+    assert "--tool is for events about a tool" in workbench.run("fire", "BeforeAgent", "--tool", "y", code=1)
+
+
+@pytest.mark.req("CLAIM-006")
+def test_fire_takes_the_names_of_another_agent(workbench: "Workbench") -> None:
+    """Its hooks read them as that agent gives them, and ours read our own."""
+    workbench.write(workbench.user_file, guards("cat >ours"))
+    claude = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "cat >theirs"}]}]}}
+    workbench.write(workbench.home / ".claude" / "settings.json", json.dumps(claude))
+    words = ("--dialect", "claude", "--tool", "Bash", "--input", '{"tool_input": {"command": "ls"}}')
+    workbench.run("fire", "PreToolUse", *words)
+    seen = {name: json.loads((workbench.project / name).read_text()) for name in ("ours", "theirs")}
+    assert [seen["ours"][name] for name in ("hook_event_name", "tool_name")] == ["BeforeTool", "run_shell_command"]
+    assert [seen["theirs"][name] for name in ("hook_event_name", "tool_name")] == ["PreToolUse", "Bash"]
+    assert seen["ours"]["tool_input"] == {"command": "ls"} == seen["theirs"]["tool_input"]
+    without = workbench.run("fire", "PreToolUse", "--tool", "Bash", code=1)
+    assert "write BeforeTool, or add --dialect claude" in without
+
+
+@pytest.mark.req("CLAIM-001")
+def test_a_pack_is_counted_for_each_of_its_events(workbench: "Workbench") -> None:
+    """One entry of the settings, several hooks: runs and cases count for the event that they were about."""
+    workbench.write(workbench.user_file, {"use": ["hookline:secrets"]})
+    events = [hook["event"] for hook in workbench.json("list")["hooks"]]
+    assert len(events) > 1
+    workbench.fire("read_file", file_path="notes.txt")
+    assert {hook["event"]: hook["runs"] for hook in workbench.json("list")["hooks"]} == {
+        event: int(event == "BeforeTool") for event in events
+    }
+    case = workbench.project / "a.hooks.toml"
+    case.write_text('[[case]]\nname = "n"\ntool = "read_file"\narguments.file_path = "notes.txt"\nexpect = "goes on"\n')
+    coverage = workbench.json("test", str(case))["coverage"]
+    assert {one["event"]: one["runs"] for one in coverage} == {event: int(event == "BeforeTool") for event in events}
+
+
+@pytest.mark.req("CLAIM-004")
+def test_statistics_have_a_chart_and_the_calls_that_were_blocked_most_often(workbench: "Workbench") -> None:
+    """The same in `log --stats`, in `stats` and on the page."""
+    workbench.write(workbench.user_file, guards("case $(cat) in *rm*) exit 2;; esac"))
+    for command in ("rm a", "rm b", "rm a", "ls"):
+        workbench.fire("shell", command=command)
+    report = workbench.json("log", "--stats")
+    assert report == workbench.json("stats")
+    assert report["events"] == {"allowed": 1, "blocked": 3}
+    assert report["blockedCalls"] == [
+        {"tool": "shell", "call": "rm a", "count": 2},
+        {"tool": "shell", "call": "rm b", "count": 1},
+    ]
+    assert sum(bar["events"] for bar in report["chart"]) == 4
+    assert sum(bar["blocked"] for bar in report["chart"]) == 3
+    shown = workbench.run("log", "--stats")
+    assert "4 events: 1 allowed, 3 blocked" in shown
+    assert "  2  shell  rm a\n  1  shell  rm b\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("times", "step", "bars"),
+    [
+        ({}, 600, 0),
+        ({"2026-01-01T00:0": {"allowed": 1}}, 600, 1),
+        ({"2026-01-01T00:0": {"allowed": 1}, "2026-01-01T01:0": {"blocked": 2}}, 600, 7),
+        ({"2026-01-01T00:0": {"allowed": 1}, "2026-01-02T00:0": {"asked": 2}}, 3600, 25),
+        ({"2020-01-01T00:0": {"allowed": 1}, "2026-01-02T00:0": {"asked": 2}}, None, 48),
+        ({"garbage": {"allowed": 1}, "2026-13-01T00:0": {"allowed": 1}}, 600, 0),
+    ],
+)
+def test_a_chart_has_a_bar_for_every_time(times: dict[str, dict[str, int]], step: int | None, bars: int) -> None:
+    """Also for those without events; a log of any length has a bounded number of them."""
+    found_step, found = chart(times)
+    assert len(found) <= max(bars, 49)
+    if step is not None:
+        assert (found_step, len(found)) == (step, bars)
+    assert sum(bar["events"] for bar in found) == sum(sum(counts.values()) for counts in times.values()) * bool(bars)

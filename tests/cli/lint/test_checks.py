@@ -56,8 +56,8 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("PreToolUse"),
         "hooks.PreToolUse",
         (
-            "is an event of Claude Code and Codex, so its hooks do not run here; if they were written for it, add "
-            '"dialect": "claude" or "dialect": "codex"'
+            "is an event of Claude Code and Codex, so its hooks do not run here; write BeforeTool, "
+            'or mark the hook with dialect claude or codex: "dialect": "claude"'
         ),
     ),
     (

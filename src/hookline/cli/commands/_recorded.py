@@ -68,7 +68,7 @@ class Finder:
         with LogReader(self._path) as reader:
             seen: set[str] = set()
             for entry in reader.follow(self._query):
-                if entry.fire and entry.fire not in seen:
+                if entry.fire and entry.fire not in seen and not entry.is_canary:
                     seen.add(entry.fire)
                     with LogReader(self._path) as grown:
                         yield from self._read(grown, [entry.fire])
@@ -107,4 +107,7 @@ class Finder:
 
 
 def _fires(entries: Iterable[LogEntry]) -> list[str]:
-    return list(dict.fromkeys(entry.fire for entry in entries if entry.fire))
+    """The events of these records, but no canaries: their guard is there for a moment only."""
+    read = list(entries)
+    canaries = {entry.fire for entry in read if entry.is_canary}
+    return list(dict.fromkeys(entry.fire for entry in read if entry.fire and entry.fire not in canaries))

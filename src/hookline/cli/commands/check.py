@@ -134,6 +134,8 @@ def _summary(findings: Sequence[Finding], report: Mapping[str, Any], setup: Setu
         looked = ", ".join(show_place(layer.origin) for layer in setup.layers)
         return f"There is no settings file (looked for {looked}); hookline init writes one."
     where = f"{plural(report['hooks'], 'hook')} in {plural(len(report['files']), 'file')}"
+    if not counts and report["untrusted"]:
+        return style.warn(f"{report['untrusted']} of {where} not checked, because of missing trust.")
     if not counts:
         return style.good("Nothing wrong") + f" with {where}."
     count = ", ".join(plural(counts[level], level) for level in ("error", "warning") if counts[level])

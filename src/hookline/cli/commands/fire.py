@@ -3,6 +3,8 @@
 Examples:
   hookline fire BeforeTool --input '{"tool_name": "write_file", "tool_input": {"file_path": "a.txt"}}'
   hookline fire BeforeTool --settings hooks.json --input @input.json --json
+  hookline fire BeforeTool --tool run_shell_command --input '{"tool_input": {"command": "ls"}}'
+  hookline fire PreToolUse --dialect claude --tool Bash     with Claude Code's names, and its settings
   hookline fire BeforeTool --times 20       how long each hook takes: cold, warm, or as a worker
 
 Exit codes:
@@ -13,7 +15,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.child.features import unknown_word
 from hookline.cli.ending import end_at_once
@@ -23,7 +25,7 @@ from hookline.cli.report.fire import fire_lines, times_lines
 from hookline.cli.report.printer import print_lines, print_wire
 from hookline.config import Config
 from hookline.contract.answers import kind_of
-from hookline.contract.events import HookEventName
+from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.results import AggregatedHookResult, process_common_hook_output_fields
 from hookline.contract.text import overheard, tell
 from hookline.contract.verdict import Verdict
@@ -33,6 +35,9 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.logger import MemorySink
 
+if TYPE_CHECKING:
+    from hookline.dialects.table import Dialect
+
 EXIT_BLOCKED = 2
 
 _INLINE = "--input"
@@ -41,7 +46,10 @@ _MOST_TIMES = 10_000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    parser.add_argument("event", metavar="EVENT", help="the event, such as BeforeTool")
+    parser.add_argument(
+        "event", metavar="EVENT", help="the event, such as BeforeTool; with --dialect also as that agent calls it"
+    )
+    parser.add_argument("--tool", metavar="NAME", help="the tool's name; with --dialect also as that agent calls it")
     parser.add_argument(
         "--input",
         metavar="JSON",
@@ -61,8 +69,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Fires the event and prints the result; the exit code is 2 when the operation does not take place."""
-    event = event_of(given.event)
-    fields = _fields(given.input or "{}")
+    event, table = _event(given)
+    fields = _with_tool(given, event, table, _fields(given.input or "{}"))
     if not Path(given.project).is_dir():
         tell(f"{given.project} is not a directory, so no hook can be started in it")
     if unknown := unknown_word():
@@ -103,6 +111,43 @@ def run(given: argparse.Namespace) -> int:
         lines = fire_lines(verdict, news, enabled=config.get_enable_hooks(), project=project)
         print_lines(*lines, *times_lines(times, sample))
     return EXIT_BLOCKED if verdict.blocked else 0
+
+
+def _event(given: argparse.Namespace) -> "tuple[HookEventName, Dialect | None]":
+    """The event, and the table of the agent whose name for it was given."""
+    if not given.dialect and given.event in {*HookEventName}:
+        return HookEventName(given.event), None
+    from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of  # noqa: PLC0415 - few events are named so
+
+    for table in map(dialect_of, given.dialect or ()):
+        if given.event in table.events:
+            return table.events[given.event], table
+        if given.event in table.without_counterpart:
+            raise UsageError(f"{given.event} of {table.agent} has no counterpart here, so no hook runs for it")
+    for table in map(dialect_of, FOREIGN_DIALECTS):
+        if given.event in table.events and given.event not in {*HookEventName}:
+            advice = f"write {table.events[given.event]}, or add --dialect {table.name}"
+            raise UsageError(f"{given.event} is an event of {table.agent}; {advice}")
+    return event_of(given.event), None
+
+
+def _with_tool(
+    given: argparse.Namespace, event: HookEventName, table: "Dialect | None", fields: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The fields with the tool that was named; an agent's own names become ours."""
+    if given.tool is not None:
+        if event not in TOOL_EVENTS:
+            raise UsageError(f"--tool is for events about a tool, and {event} is not")
+        if fields.get("tool_name", given.tool) != given.tool:
+            raise UsageError(f"--tool is {given.tool}, and --input says {fields['tool_name']}; give one of them")
+        fields = {"tool_name": given.tool, "tool_input": {}, **fields}
+    if table is None or not isinstance(name := fields.get("tool_name"), str):
+        return fields
+    from hookline.dialects.table import tool_of_theirs  # noqa: PLC0415 - as above
+
+    tool, arguments = tool_of_theirs(table.tools, name), fields.get("tool_input")
+    ours = tool.in_our_words(arguments) if isinstance(arguments, Mapping) else arguments
+    return {**fields, "tool_name": tool.ours, "tool_input": ours}
 
 
 def _sample(config: Config, event: HookEventName) -> tuple[str, Mapping[str, Any]]:

@@ -26,7 +26,7 @@ def activity_lines(done: Mapping[str, Any]) -> Iterator[str]:
         yield style.bold("Blocked most often")
         width = len(str(done["blockedCalls"][0]["count"]))
         for each in done["blockedCalls"]:
-            shown = one_line(f"{each['tool']}  {each['call']}")
+            shown = f"{one_line(each['tool'])}  {one_line(each['call'])}"
             yield f"  {each['count']:>{width}}  {cut(shown, max(_LEAST_CALL, screen_width() - width - 4))}"
         yield ""
 

@@ -49,7 +49,7 @@ class AgentProof:
 def flight_lines(flight: Flight) -> Iterator[str]:
     """What became of the canary."""
     word = style.good("DENIED") if flight.denied else style.bad("NOT PROVED")
-    place = f" (hookline log {flight.log_id})" if flight.log_id else ""
+    place = f" (hookline log show {flight.log_id})" if flight.log_id else ""
     yield f"{word} canary through {one_line(flight.agent)}: {show_message(flight.message)}{place}"
     if not flight.denied:
         yield f"    hookline doctor{'' if flight.agent == 'hookline' else f', hookline bridge status {flight.agent}'}"

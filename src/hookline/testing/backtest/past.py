@@ -12,8 +12,9 @@ from hookline.errors import UsageError
 from hookline.history.lines import json_lines
 from hookline.history.made import Fate
 from hookline.history.transcripts import AGENTS, OWN, find_transcripts, read_transcript
-from hookline.log.entry import LogQuery
+from hookline.log.entry import LogQuery, is_canary_record
 from hookline.log.reader import LogReader
+from hookline.proof.canary import is_canary
 from hookline.testing.cases.case import Outcome
 from hookline.testing.cases.recorded import NotRecordedError, read_event
 
@@ -77,8 +78,11 @@ def _of_log(path: Path, project: str | None, since: str | None, left_out: LeftOu
             waiting.setdefault(str(record.get("fire")), []).append(record)
             if record.get("kind") != "event":
                 continue
+            records = waiting.pop(str(record.get("fire")))
+            if any(map(is_canary_record, records)):
+                continue
             try:
-                event = read_event(waiting.pop(str(record.get("fire"))))
+                event = read_event(records)
             except NotRecordedError:
                 left_out.not_recorded += 1
                 continue
@@ -91,7 +95,7 @@ def _of_log(path: Path, project: str | None, since: str | None, left_out: LeftOu
                 before=event.outcome,
                 ran=event.event is HookEventName.BEFORE_TOOL and event.outcome is Outcome.GOES_ON,
                 time=event.time,
-                origin=f"hookline log {event.fire}",
+                origin=f"hookline log show {event.fire}",
             )
 
 
@@ -107,7 +111,7 @@ def _of_transcript(
     transcript = read_transcript(agent, path)
     left_out.unread += transcript.unread
     for call in transcript.calls:
-        if call.fate is Fate.OPEN or (since is not None and call.time and call.time < since):
+        if is_canary(call) or call.fate is Fate.OPEN or (since is not None and call.time and call.time < since):
             continue
         if (call.session, call.id) in seen:
             continue

@@ -38,7 +38,7 @@ class HookCoverage:
 def coverage_of(hooks: Iterable[HookEntry], verdicts: Iterable[Verdict]) -> list[HookCoverage]:
     """The coverage of each hook that is switched on, in the order of the settings."""
     runs = [run for verdict in verdicts for run in verdict.runs]
-    by_hook: dict[tuple[str, str], list[Shown]] = {}
+    by_hook: dict[tuple[str, str, str], list[Shown]] = {}
     for run in runs:
         by_hook.setdefault(_key(run.hook), []).append(shown_by(run))
     found = [(hook, by_hook.get(_key(hook), [])) for hook in hooks if hook.enabled]
@@ -59,8 +59,9 @@ def shown_by(run: HookExecutionResult) -> Shown:
     return Shown.REWRITE if is_rewrite else Shown.ALLOW
 
 
-def _key(hook: HookEntry) -> tuple[str, str]:
-    return hook.origin, hook.location
+def _key(hook: HookEntry) -> tuple[str, str, str]:
+    # A pack is one entry of the settings with hooks for several events.
+    return hook.event, hook.origin, hook.location
 
 
 def _counts(kinds: Sequence[Shown]) -> dict[Shown, int]:
