@@ -366,7 +366,15 @@ def test_fields_that_the_event_does_not_read_do_not_count() -> None:
 
 
 @pytest.mark.req("HOOK-067a", "HOOK-067b", "HOOK-189")
-@pytest.mark.parametrize(("stderr", "reason"), [(" no way \n", "no way"), (" \n", "Blocked by hook")])
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [
+        (" no way \n", "no way"),
+        (" \n", "Blocked by hook"),
+        ("Denied:\n  - a.txt\n\n  - b  c.txt\n", "Denied:\n  - a.txt\n\n  - b  c.txt"),
+        (f"{'long ' * 400}end\n", f"{'long ' * 400}end"),
+    ],
+)
 def test_exit_2_denies_for_what_stderr_says(stderr: str, reason: str) -> None:
     """The reason is stderr, trimmed, or a default: never empty."""
     given = {"decision": "deny", "reason": reason}
@@ -380,6 +388,9 @@ def test_a_failed_hooks_stderr_is_a_warning() -> None:
     """Stderr is passed on as text even when it is JSON, and the `allow` beside it is ours, not the hook's."""
     assert warning_from_stderr('{"decision":"deny"}\n') == plain_text('Warning: {"decision":"deny"}')
     assert warning_from_stderr(" \n") is None
+    assert warning_from_stderr(" Traceback:\n  line 1\n\nError  x\n") == plain_text(
+        "Warning: Traceback:\n  line 1\n\nError  x"
+    )
 
 
 @pytest.mark.req("HOOK-016b", "HOOK-018", "HOOK-158", "HOOK-182")

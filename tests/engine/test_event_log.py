@@ -94,6 +94,22 @@ def test_a_hook_that_ran_leaves_a_whole_record(project: Path) -> None:
     }
 
 
+@pytest.mark.req("DELTA-HTEL-001", "HOOK-069")
+def test_a_record_has_all_that_a_hook_wrote_and_how_it_ended(project: Path) -> None:
+    """Every line of its output, its failure, and the error of one that could not run to its end."""
+    failed = {"type": "command", "command": "printf 'a\\nb\\n'; printf 'c\\nd\\n' >&2; exit 3"}
+    slow = {"type": "command", "command": "exec sleep 60", "timeout": 100}
+    plugin = {"type": "plugin", "plugin": "no_such_package:hook"}
+    records = [fields_of(record) for record in of_kind(log_of(project, "BeforeTool", failed, slow, plugin), "hook")]
+    assert [(each["success"], each.get("exitCode"), each.get("error")) for each in records] == [
+        (False, 3, None),
+        (False, 0, "timed out after 100ms"),
+        (False, None, records[2]["error"]),
+    ]
+    assert "no_such_package" in records[2]["error"]
+    assert (records[0]["stdout"], records[0]["stderr"]) == ("a\nb\n", "c\nd\n")
+
+
 @pytest.mark.req("HOOK-023", "DELTA-HTEL-003")
 @pytest.mark.parametrize(
     ("hook", "level", "said", "facts"),

@@ -253,6 +253,24 @@ def test_payloads_in_hook_form_stay_as_they_are(project: Path) -> None:
     assert [(seen["llm_request"], seen["llm_response"]) for seen in told] == [(HOOK_REQUEST, HOOK_RESPONSE)] * 2
 
 
+@pytest.mark.req("HOOK-034", "HOOK-045")
+def test_the_translator_that_was_given_is_used(project: Path) -> None:
+    """A program may have one of its own, for requests and for responses."""
+
+    class Own:
+        def to_hook_llm_request(self, given: Any) -> Any:
+            return {**HookTranslatorGenAIv1.to_hook_llm_request(given), "model": "own"}
+
+        def to_hook_llm_response(self, given: Any) -> Any:
+            return {**HookTranslatorGenAIv1.to_hook_llm_response(given), "text": "own"}
+
+    handler = make_handler(project, {"AfterModel": [group("cat >&2")]}, translator=Own())
+    request = {"model": "gemini", "contents": "hi", "config": {"temperature": 0.5}}
+    result = fire(handler, lambda h: h.fire_after_model_event(request, RESPONSE.model_dump()))
+    seen = json.loads(result.results[0].stderr)
+    assert (seen["llm_request"]["model"], seen["llm_response"]["text"]) == ("own", "own")
+
+
 @pytest.mark.req("DELTA-HPAY-006")
 def test_session_events_take_their_own_vocabulary() -> None:
     """A type checker refuses any string in place of a source or a reason."""

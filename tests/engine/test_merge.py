@@ -119,6 +119,16 @@ def test_all_compatibility_denials_are_kept() -> None:
             id="messages",
         ),
         pytest.param(
+            [{"systemMessage": "a"}, {"systemMessage": "b"}, {"systemMessage": "a"}],
+            {**ALLOWED, "systemMessage": "a\nb\na"},
+            id="equal-messages",
+        ),
+        pytest.param(
+            [specific(additionalContext="a"), specific(additionalContext="a")],
+            {**ALLOWED, **specific(additionalContext="a\na")},
+            id="equal-contexts",
+        ),
+        pytest.param(
             [specific(additionalContext="a"), specific(additionalContext=5), specific(additionalContext="b")],
             {**ALLOWED, **specific(additionalContext="a\nb")},
             id="contexts",

@@ -166,6 +166,58 @@ def test_a_chain_of_requests(project: Path) -> None:
     assert second["llm_request"] == {**request, "config": {"temperature": 1, "topP": 0.5}}
 
 
+@pytest.mark.req("HOOK-104", "HOOK-105")
+def test_a_chain_of_requests_adds_up(project: Path) -> None:
+    """A later hook reads the changes of all hooks before it, also behind one that failed or changed nothing."""
+    event, request = HookEventName.BEFORE_MODEL, {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    changes: list[dict[str, Any]] = [{"model": "n"}, {"config": {"topP": 0.5}}, {}, {"config": {"temperature": 1}}]
+    commands = [f"cat >&2; {says({'hookSpecificOutput': {'llm_request': change}})}" for change in changes]
+    hooks = [hook(command, event=event) for command in (*commands, "cat >&2; exit 1", "cat >&2")]
+    read = [seen["llm_request"] for seen in stdins(sequential(hooks, told(project, llm_request=request)))]
+    second, third = {**request, "model": "n"}, {**request, "model": "n", "config": {"topP": 0.5}}
+    last = {**third, "config": {"topP": 0.5, "temperature": 1}}
+    assert read == [request, second, third, third, last, last]
+
+
+@pytest.mark.req("HOOK-104")
+def test_a_chain_of_arguments_adds_up(project: Path) -> None:
+    """The last hook reads what the first and the third have changed; the second has failed, the fourth said nothing."""
+    answers = [says({"hookSpecificOutput": {"tool_input": {name: 2}}}) for name in ("a", "b", "c")]
+    hooks = [hook(answers[0]), hook(f"{answers[1]}; exit 1"), hook(answers[2]), hook("true"), hook("cat >&2")]
+    *_, last = sequential(hooks, told(project, tool_input={"a": 1, "b": 1, "c": 1}))
+    assert json.loads(last.stderr)["tool_input"] == {"a": 2, "b": 1, "c": 2}
+
+
+@pytest.mark.req("HOOK-016a", "HOOK-066", "HOOK-067a", "HOOK-189")
+def test_all_of_stderr_is_the_reason(project: Path) -> None:
+    """Every line of it, as it was written, and nothing of stdout."""
+    (result,) = parallel([hook("echo out; printf 'Denied:\\n  - ä\\n\\n  - b  c\\n' >&2; exit 2")], told(project))
+    assert result.answer is not None
+    assert (result.blocks, result.answer.reason) == (True, "Denied:\n  - ä\n\n  - b  c")
+
+
+@pytest.mark.req("HOOK-209")
+def test_all_of_stderr_is_the_warning(project: Path) -> None:
+    """Every line of it, behind the word that says what it is."""
+    (result,) = parallel([hook("printf 'first\\n\\n  second\\n' >&2; exit 1")], told(project))
+    assert result.answer is not None
+    assert result.answer.note == "Warning: first\n\n  second"
+
+
+@pytest.mark.req("HOOK-063", "HOOK-064")
+def test_all_of_stdout_is_the_answer(project: Path) -> None:
+    """An object over several lines is JSON, and a text over several lines is one message."""
+    pretty = json.dumps({"decision": "deny", "reason": "no"}, indent=2)
+    answers = [
+        run.answer
+        for run in parallel([hook(f"printf %s {shlex.quote(pretty)}"), hook("printf 'a\\nb\\n'")], told(project))
+    ]
+    assert answers[0] is not None
+    assert answers[1] is not None
+    assert (answers[0].decision, answers[0].reason) == ("deny", "no")
+    assert answers[1].note == "a\nb"
+
+
 @pytest.mark.req("HOOK-211")
 def test_a_chain_of_prompts(project: Path) -> None:
     """The next BeforeAgent hook reads the prompt with the context of the one before, if it gave any, at its end."""
