@@ -54,6 +54,11 @@ class Guard:
         """Calls whose results are fetched later, by the ids of their tasks."""
         self._is_ready = asyncio.Event()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a hook has stopped the use of the server's tools."""
+        return self._stop_reason is not None
+
     def start(self) -> None:
         """Takes over what the hooks of SessionStart answered; calls and lists wait for it."""
         started = self._session.started
