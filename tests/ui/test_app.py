@@ -210,7 +210,7 @@ def test_an_event_can_be_replayed(used: Page, own_home: Path) -> None:
     file = own_home / ".llxprt" / "settings.json"
     file.write_text(file.read_text().replace("exit 2", "exit 0"))
     now = used.post(f"/api/events/{fire}/replay").json
-    assert (now["outcome"], [one["what"] for one in now["differences"]]) == ("goes on", ["outcome"])
+    assert (now["outcome"], [one["what"] for one in now["differences"]]) == ("allowed", ["outcome"])
     assert used.desk.log.read_bytes() == before
 
 
@@ -267,3 +267,16 @@ def test_trials_are_those_of_the_command(page: Page, own_home: Path, capsys: pyt
     (tried,) = page.get("/api/trials").json["trials"]
     assert [tried] == json.loads(capsys.readouterr().out)["trials"]
     assert (tried["hook"], tried["wouldBlock"], tried["keptBack"], tried["sequels"]["unknown"]) == ("guard", 1, 1, 1)
+
+
+@pytest.mark.req("CLAIM-004")
+def test_the_page_has_the_chart_and_the_calls(used: Page) -> None:
+    """Events over time, what was blocked most often, and the command of each row, session and chapter."""
+    done = used.get("/api/activity").json
+    assert done["events"] == {"allowed": 2, "blocked": 1}
+    assert done["blockedCalls"] == [{"tool": "shell", "call": "rm -rf /", "count": 1}]
+    assert sum(bar["events"] for bar in done["chart"]) == 3
+    assert used.get("/api/activity?tool=other").json["chart"] == []
+    assert [row["call"] for row in rows(used)][1:] == ["rm -rf /", "ls"]
+    assert {one["call"] for one in used.get("/api/sessions").json} >= {"shell rm -rf /"}
+    assert [row["call"] for row in used.get("/api/session?id=s1").json["rows"]] == ["ls", "rm -rf /"]

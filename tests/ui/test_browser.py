@@ -168,10 +168,10 @@ def test_hooks_are_switched_after_a_question(page: Page, chromium: Any, address:
     api.expect(guard.get_by_role("img", name="p95")).to_be_visible()
     idle = view.get_by_role("article").filter(has=view.get_by_role("heading", name="idle"))
     api.expect(idle).to_contain_text("never ran: SessionEnd was never fired")
-    api.expect(guard).to_contain_text(re.compile("configuredobserved (just now|.* ago)not enforced"))
+    api.expect(guard).to_contain_text(re.compile("configuredobserved (just now|.* ago) by programnot enforced"))
     api.expect(idle).to_contain_text("configurednot observednot enforced")
     agents = view.get_by_role("region", name="Agents")
-    api.expect(agents).to_contain_text(re.compile("hookline agentconfiguredobserved (just now|.* ago)not enforced"))
+    api.expect(agents).to_contain_text("hookline agentconfigurednot observednot enforced")
     guard.get_by_role("button", name="Disable").click()
     view.get_by_role("dialog").get_by_role("button", name="Close").click()
     api.expect(guard).to_contain_text("on")
@@ -343,3 +343,19 @@ def test_the_page_of_a_fleet(chromium: Any, own_home: Path, tmp_path: Path) -> N
             server.wait(45)
     finally:
         nats.end()
+
+
+@pytest.mark.req("CLAIM-004")
+def test_a_row_is_a_link_as_a_whole(page: Page, chromium: Any, address: str) -> None:
+    """A click anywhere in it leads to the event; the chart and the calls stand above."""
+    page.fire("shell", command="rm -rf /")
+    tab = Tab(chromium, address)
+    view = tab.view("")
+    row = view.locator("tbody tr").first
+    api.expect(row).to_contain_text("rm -rf /")
+    api.expect(view.locator(".over-time svg rect").first).to_be_visible()
+    api.expect(view.locator(".most")).to_contain_text("rm -rf /")
+    box = row.bounding_box()
+    view.mouse.click(box["x"] + box["width"] - 10, box["y"] + box["height"] / 2)
+    api.expect(view.get_by_role("heading", name="BeforeTool shell")).to_be_visible()
+    tab.close()

@@ -18,7 +18,7 @@ from hookline.ui.desk import Desk
 from hookline.ui.guard import Guard
 from hookline.ui.indexed import Indexed
 from hookline.ui.live import Live
-from hookline.ui.records import plots, projects, read_query, sessions, story, timeline, whole_event
+from hookline.ui.records import activity_of, plots, projects, read_query, sessions, story, timeline, whole_event
 
 _STATIC = Path(__file__).parent / "static"
 _MOST_BODY = 64 * 1024
@@ -88,6 +88,7 @@ def _readings(desk: Desk, indexed: Indexed) -> dict[str, Answer]:
 
     return {
         "rows": rows,
+        "activity": lambda request: later(activity_of, desk.log, dict(request.query_params)),
         "machines": machines,
         "events/{fire}": event,
         "events/{fire}/case": case,

@@ -11,8 +11,10 @@ from hookline.contract.events import HookDecision, HookEventName
 from hookline.contract.wire import parse_json
 from hookline.contract.words import RecordState
 from hookline.errors import UsageError
+from hookline.log.activity import activity
 from hookline.log.entry import LogEntry, LogQuery, outcome_word
 from hookline.log.reader import LogReader, Place
+from hookline.log.statistics import EVENTS
 from hookline.log.when import read_when
 
 Row = dict[str, Any]
@@ -76,6 +78,13 @@ def timeline(log: Path, given: Mapping[str, str]) -> Row:
             "next": None if page.next is None else str(page.next),
             "unreadable": reader.unreadable,
         }
+
+
+def activity_of(log: Path, given: Mapping[str, str]) -> Row:
+    """The chart over time and the calls that were blocked most often, of the events that the filters choose."""
+    query = msgspec.structs.replace(read_query(given), kinds=EVENTS, hook=None, decision=None, failures=False)
+    with LogReader(log) as reader:
+        return activity(reader.statistics(msgspec.structs.replace(query, slower_than_ms=None)))
 
 
 def sessions(log: Path) -> list[Row]:

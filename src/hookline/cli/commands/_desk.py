@@ -19,6 +19,7 @@ from hookline.config import Config
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import Verdict
 from hookline.contract.vocabulary import WHY_DISABLED
+from hookline.contract.words import outcome_of
 from hookline.errors import HooklineError, UsageError
 from hookline.log.entry import LogQuery
 from hookline.log.reader import LogReader
@@ -26,7 +27,7 @@ from hookline.log.statistics import HookStatistics, Statistics
 from hookline.proof.evidence import Clean
 from hookline.proof.standing import agent_words
 from hookline.proof.trials import TriedHook, ask_transcripts, read_trials
-from hookline.testing.cases.case import Case, outcomes_of
+from hookline.testing.cases.case import Case
 from hookline.testing.cases.judge import Difference
 from hookline.testing.cases.recorded import Recorded, changes_since, read_event
 from hookline.testing.cases.run import run_cases
@@ -190,7 +191,8 @@ def _why_off(setup: Setup, hook: HookEntry) -> Iterator[str]:
 
 def _verdict(verdict: Verdict) -> Mapping[str, Any]:
     return {
-        "outcome": outcomes_of(verdict)[0].value,
+        "outcome": outcome_of(verdict).value,
+        "isRewritten": bool(verdict.effect),
         "reason": verdict.reason or verdict.stop_reason,
         "by": list(verdict.deciders),
         "effect": verdict.effect,

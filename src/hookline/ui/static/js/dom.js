@@ -65,6 +65,12 @@ function pieces(shown) {
 
 export const badge = (outcome) => h("span", { class: `badge ${outcome.replaceAll(" ", "-")}` }, outcome);
 
+/** What an event or a hook came to, and whether it was changed. */
+export const outcome = (entry) => [badge(entry.outcome ?? "note"), entry.isRewritten ? [" ", badge("rewritten")] : null];
+
+/** The command or the file of a tool call. */
+export const call = (entry, most = 200) => (entry.call ? h("code", { class: "call" }, text(entry.call, most)) : null);
+
 export function ms(value) {
   if (typeof value !== "number") return "";
   if (value < 10) return `${value.toFixed(1)} ms`;
@@ -98,6 +104,9 @@ export function clock(time) {
 export const count = (number, word) => `${number.toLocaleString()} ${word}${number === 1 ? "" : "s"}`;
 
 export const link = (path, ...children) => h("a", { href: `#/${path}` }, ...children);
+
+/** A link that covers its whole row; links beside it stay links. */
+export const rowLink = (path, ...children) => h("a", { href: `#/${path}`, class: "whole" }, ...children);
 
 let announced = 0;
 /** Says something to screen readers, at most every few seconds. */

@@ -1,5 +1,5 @@
 // One event in full.
-import { act, ask, badge, block, clock, count, dialog, h, link, ms, problem, put, text } from "./dom.js";
+import { act, ask, badge, block, call, clock, count, dialog, h, link, ms, outcome, problem, put, text } from "./dom.js";
 import { diff } from "./diff.js";
 import { tree, treeOrRaw } from "./tree.js";
 
@@ -13,7 +13,8 @@ export async function showEvent(view, { given }) {
     h("p", { class: "crumbs" }, link("", "← Timeline"), end.session ? [" · ", link(`session/${encodeURIComponent(end.session)}`, "its session")] : null),
     h("div", { class: "title" },
       h("h1", { tabindex: "-1" }, text(end.event, 60), " ", h("span", { class: "subject" }, text(end.subject ?? "", 200))),
-      badge(end.outcome ?? "note")),
+      outcome(end)),
+    call(end),
     h("p", { class: "message" }, text(end.message, 2000)),
     facts({ Time: clock(end.time), Took: ms(end.duration), "Decided by": (end.by ?? []).length ? text(end.by.join(", ")) : "", Model: end.model && text(end.model), Agent: end.agent && text([end.agent, end.agentEvent].filter(Boolean).join(" ")), Machine: end.machine && text(`${end.machine} ${end.user}`), Session: end.session && text(end.session), Id: text(event.fire) }),
     h("div", { class: "buttons" },
@@ -68,12 +69,12 @@ function showReplay(found) {
   const verdict = found.problem ? h("p", { class: "problem" }, text(found.problem))
     : found.differences.length ? h("p", { class: "different" }, "Today it would be decided differently.")
       : h("p", { class: "same" }, "Today's hooks decide the same.");
-  return h("div", { class: "replay" }, h("h2", {}, "Replayed now ", found.outcome ? badge(found.outcome) : null), verdict,
+  return h("div", { class: "replay" }, h("h2", {}, "Replayed now ", found.outcome ? outcome(found) : null), verdict,
     found.differences.map((one) => h("div", { class: "said" }, h("h4", {}, text(one.what, 100)), diff(one.before, one.now))),
     found.reason ? h("p", {}, "Reason: ", text(found.reason)) : null,
     found.elsewhere ? h("p", { class: "empty" }, "It happened in another project: ", text(found.elsewhere, 300), ". These are the hooks of the project that this page is about.") : null,
     found.hidden ? h("p", { class: "empty" }, "The log has hidden a secret in this input, so hooks may judge it differently.") : null,
-    found.effect ? h("div", { class: "said" }, h("h4", {}, "It goes on with"), tree(found.effect)) : null,
+    found.effect ? h("div", { class: "said" }, h("h4", {}, "Rewritten to"), tree(found.effect)) : null,
     (found.messages ?? []).map((message) => h("p", { class: "empty" }, text(message))),
     found.runs ? h("ul", { class: "notes" }, found.runs.map((one) => h("li", {}, text(one.hook, 200), ` ${ms(one.duration)} `, text(one.output?.decision ?? one.error ?? "", 200)))) : null);
 }

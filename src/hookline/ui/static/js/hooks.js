@@ -21,7 +21,7 @@ export async function showHooks(view) {
 function words(given) {
   return h("ul", { class: "words" },
     h("li", { class: given.configured ? "yes" : "no" }, given.configured ? "configured" : "not configured"),
-    ["observed", "enforced"].map((word) => h("li", { class: given[word] ? "yes" : "no", title: given[word] ? text(given[word], 40) : null }, given[word] ? `${word} ${ago(given[word])}` : `not ${word}`)));
+    ["observed", "enforced"].map((word) => h("li", { class: given[word] ? "yes" : "no", title: given[word] ? text(given[word], 40) : null }, given[word] ? [`${word} ${ago(given[word])}`, given[`${word}By`] ? [" by ", text(given[`${word}By`], 40)] : null] : `not ${word}`)));
 }
 
 function agents(known) {

@@ -1,5 +1,6 @@
 // The events as they happen, newest first.
-import { announce, ask, badge, clock, count, h, link, ms, problem, put, text } from "./dom.js";
+import { activity } from "./activity.js";
+import { announce, ask, badge, call, clock, count, h, link, ms, outcome, problem, put, rowLink, text } from "./dom.js";
 
 const MOST_ROWS = 1000;
 const EVENTS = ["BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection", "BeforeAgent", "AfterAgent", "SessionStart", "SessionEnd", "PreCompress", "Notification"];
@@ -20,13 +21,15 @@ export async function showTimeline(view, { query }) {
   const note = h("p", { class: "waiting" });
   const live = h("button", { class: "live", "aria-pressed": String(kept.isLive), onclick: toggle }, "Live");
   const form = filters(() => { kept.filters = read(form); start(); });
+  const chart = h("div", { class: "activity" });
   ask("projects").then((known) => offer(form.form.elements.project, known), () => {});
   put(view,
     h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Timeline"), live),
-    form, fresh, h("div", { class: "scroll" }, table), note, older);
+    form, chart, fresh, h("div", { class: "scroll" }, table), note, older);
 
   async function start() {
     state.source?.close();
+    activity(chart, kept.filters);
     if (await load()) listen();
   }
 
@@ -68,7 +71,7 @@ export async function showTimeline(view, { query }) {
   function flush() {
     if (!state.waiting.length) return;
     const rows = state.waiting.splice(0);
-    const blocked = rows.filter((one) => one.outcome === "blocked" || one.outcome === "denied").length;
+    const blocked = rows.filter((one) => one.outcome === "blocked" || one.outcome === "stopped").length;
     body.prepend(...rows.reverse().map((one) => { const made = row(one); made.classList.add("new"); return made; }));
     while (body.childElementCount > MOST_ROWS) body.lastElementChild.remove();
     note.textContent = "";
@@ -89,13 +92,13 @@ export async function showTimeline(view, { query }) {
 /** One record as a row of the table. */
 export function row(entry) {
   const what = [h("span", { class: "event" }, text(entry.event ?? entry.kind ?? "record", 60)), entry.subject ? [" ", h("span", { class: "subject" }, text(entry.subject, 80))] : null];
-  const title = entry.fire ? link(`event/${encodeURIComponent(entry.fire)}`, ...what) : h("span", {}, ...what);
+  const title = entry.fire ? rowLink(`event/${encodeURIComponent(entry.fire)}`, ...what) : h("span", {}, ...what);
   const isPlain = entry.kind === "event" || entry.kind === "hook";
   const by = entry.kind === "hook" ? [entry.hook] : entry.by ?? [];
   const facts = [
     clock(entry.time),
-    h("div", {}, title, isPlain ? null : h("div", { class: "message" }, text(entry.message, 300))),
-    [badge(entry.outcome), hasFailure(entry) ? [" ", badge("failed")] : null],
+    h("div", {}, title, call(entry), entry.untrusted?.length ? h("div", { class: "message" }, "not run, because not trusted: ", text(entry.untrusted.join(", "), 200)) : null, isPlain ? null : h("div", { class: "message" }, text(entry.message, 300))),
+    [outcome(entry), hasFailure(entry) ? [" ", badge("failed")] : null],
     by.length ? h("span", { class: "by" }, text(by.join(", "), 120)) : "",
     [entry.model ? h("span", { class: "model" }, text(entry.model, 60)) : null, entry.agent ? h("span", { class: "agent" }, text(entry.agent, 40)) : null],
     [entry.machine ? h("span", { class: "agent" }, text(`${entry.machine} ${entry.user}`, 80)) : null, entry.session ? link(`session/${encodeURIComponent(entry.session)}`, text(entry.machine ? entry.session.slice(entry.machine.length + 1) : entry.session, 8)) : null, entry.project ? h("span", { class: "agent" }, text(entry.project.split("/").pop() || "/", 40)) : null],
@@ -105,7 +108,7 @@ export function row(entry) {
 }
 
 /** Whether a hook failed without effect on what the event came to. */
-export const hasFailure = (entry) => entry.kind === "event" && entry.success === false && (entry.outcome === "goes on" || entry.outcome === "rewritten");
+export const hasFailure = (entry) => entry.kind === "event" && entry.success === false && entry.decider !== "fault" && entry.outcome === "allowed";
 
 function filters(changed) {
   const field = (name, label, control) => h("label", { for: `filter-${name}` }, h("span", {}, label), control);
