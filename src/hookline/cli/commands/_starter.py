@@ -43,8 +43,8 @@ _GUARD = """\
     "BeforeTool": [
       {{
         // For which tools: a regular expression, found anywhere in the tool's name, hence ^ and $.
-        // Commands are another matter: "use": ["hookline:shell"], see hookline packs.
-        "matcher": "^(read_file|write_file|replace|search_file_content)$",
+        // There is more to say about commands: "use": ["hookline:shell"], see hookline packs.
+        "matcher": "^(read_file|write_file|replace|search_file_content|run_shell_command)$",
         "hooks": [
           {{
             "type": "command",

@@ -4,7 +4,8 @@ _ABOUT = """\
 Keeps the agent away from files with secrets: .env and its kind, and private keys.
 
 It judges where a path leads, not what a text mentions: "../.ENV", a link to .env, and a search through a directory
-with such a file are refused; a note about .env is not."""
+with such a file are refused; a note about .env is not. A command that names such a file is refused, too, unless it
+stands in a message; "use": ["hookline:secrets"] reads commands as a shell does."""
 
 _EVENT = """\
 The event comes as one line of JSON on stdin:
@@ -37,19 +38,49 @@ def searched(root, include):
                 yield os.path.join(folder, name)
 
 
+def leads_to_secret(text, cwd):
+    path = os.path.normpath(os.path.join(cwd, os.path.expanduser(text)))
+    return is_secret(path) or is_secret(os.path.realpath(path))
+
+
+def words_of(command):
+    """The words of a command: without messages, and with those of commands inside it."""
+    lexer = shlex.shlex(command.replace("\\n", " ; "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    before = ""
+    for word in lexer:
+        if re.fullmatch(r"-[a-z]*c|eval", before) or "$(" in word or "`" in word:
+            yield from words_of(word.replace("$(", " ; ").replace("`", " ; ").replace(")", " ; "))
+        elif not re.fullmatch(r"-[a-z]*m|--message|-[a-z]*m.*\\s.*|--message=.*", before):
+            yield word
+        before = word
+
+
+def search_in(words, cwd):
+    """Where a command searches everything, or None: grep -r KEY ."""
+    if not {"grep", "egrep", "fgrep"} & set(words) or any(word.startswith("--include") for word in words):
+        return None
+    if not any(re.fullmatch(r"-[A-Za-z]*[rR][A-Za-z]*|--recursive", word) for word in words):
+        return None
+    last = os.path.join(cwd, os.path.expanduser(words[-1]))
+    return last if os.path.isdir(last) else cwd
+
+
 def refusal(event):
     """Why the call must not be made, or None."""
-    given = event["tool_input"]
-    for key in ("file_path", "absolute_path", "path"):
-        if isinstance(given.get(key), str):
-            path = os.path.normpath(os.path.join(event["cwd"], os.path.expanduser(given[key])))
-            if is_secret(path) or is_secret(os.path.realpath(path)):
-                return OFF_LIMITS
+    given, cwd, root = event["tool_input"], event["cwd"], None
+    paths = [given[key] for key in ("file_path", "absolute_path", "path") if isinstance(given.get(key), str)]
+    if isinstance(given.get("command"), str):
+        words = list(words_of(given["command"]))
+        paths += [part for word in words for part in (word, *re.split("[=:@,]", word)) if part]
+        root = search_in(words, cwd)
+    if any(leads_to_secret(path, cwd) for path in paths):
+        return OFF_LIMITS
     if event["tool_name"] == "search_file_content":
-        root = os.path.join(event["cwd"], os.path.expanduser(given.get("path") or "."))
-        for path in searched(root, given.get("include")):
-            if is_secret(path):
-                return f"{OFF_LIMITS} This search would read {os.path.relpath(path, root)}; give include, such as *.py."
+        root = os.path.join(cwd, os.path.expanduser(given.get("path") or "."))
+    for path in searched(root, given.get("include")) if root else ():
+        if is_secret(path):
+            return f"{OFF_LIMITS} This search would read {os.path.relpath(path, root)}; give include, such as *.py."
     return None
 '''
 
@@ -63,6 +94,7 @@ PYTHON = f'''\
 import json
 import os
 import re
+import shlex
 import sys
 
 {_PYTHON_RULE}
@@ -83,6 +115,7 @@ PYTHON_WORKER = f'''\
 import json
 import os
 import re
+import shlex
 import sys
 
 answers, sys.stdout = sys.stdout, sys.stderr  # what is printed must not look like an answer
@@ -140,15 +173,44 @@ function searched(root, include) {
   return null;
 }
 
+// The words of a command: without messages, and with those of commands inside it.
+function wordsOf(command) {
+  const words = [];
+  let before = "";
+  const piece = /(?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\();<>|&])+|["']/gs;
+  for (const [raw] of command.matchAll(piece)) {
+    if (/^["']$/.test(raw)) throw new Error("a quote is not closed");
+    const word = raw.replace(/"((?:\\.|[^"\\])*)"|'([^']*)'|\\(.)/gs, (_, a, b, c) => a ?? b ?? c);
+    if (/^(-[a-z]*c|eval)$/.test(before) || /\$\(|`/.test(word)) {
+      words.push(...wordsOf(word.replace(/\$\(|`|\)/g, " ; ")));
+    } else if (!/^(-[a-z]*m|--message)$/.test(before)) {
+      words.push(word);
+    }
+    before = word;
+  }
+  return words;
+}
+
+// Where a command searches everything, or null: grep -r KEY .
+function searchIn(words, locate) {
+  if (!words.some((word) => /^[ef]?grep$/.test(word))) return null;
+  if (words.some((word) => word.startsWith("--include"))) return null;
+  if (!words.some((word) => /^(-[A-Za-z]*[rR][A-Za-z]*|--recursive)$/.test(word))) return null;
+  const last = locate(words.at(-1));
+  return fs.statSync(last, { throwIfNoEntry: false })?.isDirectory() ? last : locate(".");
+}
+
 // Why the call must not be made, or null.
 function refusal({ cwd, tool_name, tool_input: given }) {
   const locate = (text) => path.resolve(cwd, text.replace(/^~(?=\/|$)/, os.homedir()));
-  for (const text of [given.file_path, given.absolute_path, given.path]) {
+  const words = typeof given.command === "string" ? wordsOf(given.command) : [];
+  const parts = words.flatMap((word) => [word, ...word.split(/[=:@,]/)]).filter((part) => part);
+  for (const text of [given.file_path, given.absolute_path, given.path, ...parts]) {
     if (typeof text !== "string") continue;
     if (isSecret(locate(text)) || isSecret(behindLinks(locate(text)))) return OFF_LIMITS;
   }
-  if (tool_name !== "search_file_content") return null;
-  const root = locate(given.path ?? ".");
+  const root = tool_name === "search_file_content" ? locate(given.path ?? ".") : searchIn(words, locate);
+  if (root === null) return null;
   const found = searched(root, given.include);
   return found && `${OFF_LIMITS} This search would read ${path.relative(root, found)}; give include, such as *.py.`;
 }
@@ -208,7 +270,8 @@ fields() {{
         jq -r '.tool_input as $given
             | [.cwd, $given.file_path, $given.absolute_path, $given.path, $given.include, .tool_name]
             | map(. // "" | tostring)
-            | if any(test("\n")) then error("a line break in a path") else .[] end'
+            | if any(test("\n")) then error("a line break in a path") else .[] end,
+              ($given.command // "" | tostring | gsub("\n"; " ; "))'
     elif command -v python3 >/dev/null; then
         python3 -I -c '
 import json, sys
@@ -217,7 +280,8 @@ given = event["tool_input"]
 names = ("file_path", "absolute_path", "path", "include")
 values = [event["cwd"], *map(given.get, names), event["tool_name"]]
 lines = [str(value or "") for value in values]
-sys.exit("a line break in a path") if "\n" in "".join(lines) else print(*lines, sep="\n")'
+command = str(given.get("command") or "").replace("\n", " ; ")
+sys.exit("a line break in a path") if "\n" in "".join(lines) else print(*lines, command, sep="\n")'
     else
         deny "This guard needs jq or python3, and neither is installed; ask the user to install one."
     fi
@@ -278,20 +342,41 @@ values=$(fields)
     IFS= read -r path
     IFS= read -r include
     IFS= read -r tool
+    IFS= read -r command || true
 }} <<END
 $values
 END
 
-for given in "$file_path" "$absolute_path" "$path"; do
-    [ -n "$given" ] || continue
-    locate "$given"
+judge() {{
+    [ -n "$1" ] || return 0
+    locate "$1"
     if is_secret "$located" || is_secret "$(readlink -f -- "$located" || echo "$located")"; then
         deny "$off_limits"
     fi
-done
+}}
 
-[ "$tool" = search_file_content ] || exit 0
+judge "$file_path"
+judge "$absolute_path"
+judge "$path"
+
+# The words of a command, one on each line: without messages, quotes, and signs such as < and =.
+words=$(printf '%s' "$command" | sed -E "s/(-[a-z]*m|--message)[ =]*(\"[^\"]*\"|'[^']*')//g; s/[\"'\\\\]//g" |
+    tr -s ' \t();<>|&=:@,$`' '\n')
+while IFS= read -r word; do
+    judge "$word"
+done <<END
+$words
+END
+
+case $tool:$command in
+search_file_content:*) ;;
+*:*--include*) exit 0 ;;
+*:*grep*\ -[rR]* | *:*grep*\ -[A-Za-z][rR]* | *:*grep*\ -[A-Za-z][A-Za-z][rR]* | *:*grep*--recursive*) ;;
+*) exit 0 ;;
+esac
+[ "$tool" = search_file_content ] || path=${{command##* }}
 locate "${{path:-.}}"
+[ -d "$located" ] || located=$cwd
 [ -d "$located" ] || exit 0
 found=$(find "$located" \( -name .git -o -name .hg -o -name .svn -o -name .venv -o -name __pycache__ \
     -o -name node_modules \) -prune -o ! -type d \( -iname '.env*' -o -iname '*.env' -o -iname '*.pem' \
