@@ -6,6 +6,7 @@ The exit code is 0 if all of them held. It is also the pytest plugin that collec
 """
 
 import os
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -46,9 +47,10 @@ def _result(outcomes: list[str]) -> str:
     return "held" if "passed" in outcomes else "skipped"
 
 
-def _number(part: str) -> int:
-    digits = part.partition("-")[0]
-    return int(digits) if digits.isdecimal() else sys.maxsize
+def _number(part: str) -> tuple[str, int]:
+    """The place of a part of a point: `F2` comes before `F13`, and a number before a letter."""
+    found = re.match(r"([A-Z]?)(\d+)", part)
+    return (found[1], int(found[2])) if found else ("~", sys.maxsize)
 
 
 class _Marking:

@@ -80,6 +80,7 @@ def test_always_covers_a_program_and_its_first_word(project: Path, command: str,
     assert _scope(project, command)[1] == covers
 
 
+@pytest.mark.attack("30.F18", "a command beside the one that the user allowed always, which runs another program")
 @pytest.mark.parametrize(
     ("allowed", "other"),
     [

@@ -146,6 +146,8 @@ def test_a_guard_sees_each_file_of_a_patch_or_the_call_is_denied(tmp_path: Path)
         ("Bash", f"apply_patch <<'EOF'\n{PATCH}\nEOF\necho done", "can't be read completely"),
         ("apply_patch", f"{PATCH}\n{PATCH}", "can't be read completely"),
         ("apply_patch", None, "can't be read completely"),
+        ("Bash", ["apply_patch", PATCH], "can't be read completely"),
+        ("Bash", None, "can't be read completely"),
         ("Bash", "ls", ""),
     ]
     for tool, command, reason in asked:

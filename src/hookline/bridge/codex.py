@@ -37,13 +37,14 @@ def hear(payload: Payload, event: str | None = None) -> Heard:
     except PatchError as error:
         if heard.event is HookEventName.AFTER_TOOL:
             return heard
-        return replace(heard, fault=f"this patch can't be read completely, so it is not known what it changes: {error}")
+        return replace(heard, fault=f"this call can't be read completely, so it is not known what it changes: {error}")
 
 
 def _changes(heard: Heard) -> tuple[FileChange, ...]:
     """The changes of the patches in a call, read as Codex reads them; PatchError for a call that may hide one."""
     is_patch = heard.tool is not None and heard.tool.theirs == "apply_patch"
-    if is_patch and not isinstance(heard.arguments.get("command"), str):
+    is_command = is_patch or (heard.tool is not None and heard.tool.theirs == "Bash")
+    if is_command and not isinstance(heard.arguments.get("command"), str):
         raise PatchError("the call has no text `command`")
     given = [question["tool_input"].get("command") for question in heard.questions]
     commands = [command for command in given if isinstance(command, str)]
