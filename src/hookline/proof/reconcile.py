@@ -101,11 +101,11 @@ class _Matcher:
         if asked is None:
             return self._not_asked(call, tool)
         if asked.blocked:
-            why = f"a hook denied it (hookline log {asked.fire}), and the agent ran it"
+            why = f"a hook denied it (hookline log show {asked.fire}), and the agent ran it"
             remedy = "see whether a later version of the agent keeps to its hooks, and tell its makers"
             return Finding(call=call, tool=tool, standing=Standing.OVERRULED, cause="overruled", why=why, remedy=remedy)
         if asked.failed:
-            why = f"{'; '.join(asked.failed)}, so nothing was decided (hookline log {asked.fire})"
+            why = f"{'; '.join(asked.failed)}, so nothing was decided (hookline log show {asked.fire})"
             remedy = 'give it more time, mend it, or set its onError to "block"'
             return Finding(
                 call=call, tool=tool, standing=Standing.UNJUDGED, cause="hook failed", why=why, remedy=remedy

@@ -88,10 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prints the records."""
     end_at_once()
-    if given.words and given.words not in (["verify"], ["head"], ["show", *given.words[1:2]]):
-        raise UsageError("the only words without an option are show ID, verify and head; use options to choose records")
-    if given.words == ["show"]:
-        raise UsageError("show needs the id of a run; hookline log shows the ids")
+    require_known_words(given.words)
     if given.head is not None and given.words != ["verify"]:
         raise UsageError("--head is for hookline log verify")
     require_project(given)
@@ -114,6 +111,14 @@ def run(given: argparse.Namespace) -> int:
         if reader.unreadable:
             tell(f"{plural(reader.unreadable, 'line')} of {path} could not be read")
     return 0
+
+
+def require_known_words(words: Sequence[str]) -> None:
+    """Raises UsageError for words that are no form of this command."""
+    if words and list(words) not in (["verify"], ["head"], ["show", *words[1:2]]):
+        raise UsageError("the only words without an option are show ID, verify and head; use options to choose records")
+    if list(words) == ["show"]:
+        raise UsageError("show needs the id of a run; hookline log shows the ids")
 
 
 def _count(given: argparse.Namespace) -> int:
