@@ -395,6 +395,16 @@ def test_a_program_opts_out_explicitly(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.req("DELTA-FLOW-005")
+@pytest.mark.attack("30.A6", "an `on_ask` that is no function, as if it were a yes")
+@pytest.mark.parametrize("way", ways())
+@pytest.mark.parametrize("on_ask", [True, "yes", "deny", 1, False])
+def test_only_the_word_allow_opts_out(tmp_path: Path, way: str, on_ask: Any) -> None:
+    """Anything else is an error of the program."""
+    with pytest.raises(TypeError, match="on_ask is"):
+        _unasked(tmp_path, way, SHELL_PACK, on_ask=on_ask)
+
+
 # ------------------------------------------------------------------------------------- guards decide first
 
 

@@ -159,6 +159,15 @@ def test_hooks_that_a_person_disabled_are_no_problem_unless_required() -> None:
     assert status_of(value(beat(msgspec.structs.replace(GOOD, hooks=(off,))))).is_unguarded
 
 
+def test_a_canary_that_is_asked_about_is_not_denied(own_home: Path) -> None:
+    """A guard that only asks denies nothing, though nobody can be asked here."""
+    write_settings(own_home, [])
+    file = own_home / ".llxprt" / "settings.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "use": ["hookline:shell"]}))
+    asked = CanarySettings(tool="run_shell_command", input={"command": "env"})
+    assert try_canaries(own_home, [asked]).missed == ('nothing denies run_shell_command {"command":"env"}',)
+
+
 def test_canaries_go_the_way_of_every_event(own_home: Path) -> None:
     """The guard of the moment denies one, and the machine's own guards those that the settings name."""
     write_settings(own_home, [])

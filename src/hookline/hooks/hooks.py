@@ -17,6 +17,7 @@ from hookline.hooks._engine import Engine
 from hookline.hooks.explanation import Explanation
 from hookline.hooks.session import Session
 from hookline.triggers.door import attempt
+from hookline.triggers.flow import check_on_ask
 from hookline.triggers.results import OnAsk
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Hooks:
         return hooks
 
     def _use(self, config: Config, on_ask: OnAsk | None, *, is_shared: bool = False) -> None:
-        _check_on_ask(on_ask)
+        check_on_ask(on_ask)
         self._engine = Engine(config, on_ask)
         self._is_shared = is_shared
         self._lock = threading.Lock()
@@ -173,7 +174,7 @@ class Hooks:
             on_ask: the session's own `on_ask`, in place of that of `Hooks`.
         """
         check_type("agent", agent, str | None, "a text or None")
-        _check_on_ask(on_ask)
+        check_on_ask(on_ask)
         session_id, transcript = id, transcript_path
         if id is None and self._is_shared:
             session_id, transcript = self.config.get_session_id(), transcript or self.config.get_transcript_path()
@@ -273,12 +274,6 @@ class Hooks:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _check_on_ask(on_ask: object) -> None:
-    """TypeError for anything but a function, "allow" or None: nobody would be asked."""
-    if on_ask != "allow":
-        check_type("on_ask", on_ask, Callable | None, 'a function, "allow" or None')
 
 
 def _check_event(event: object) -> None:

@@ -67,6 +67,12 @@ class Host:
     """Reports on stderr, once per session."""
 
 
+def check_on_ask(on_ask: object) -> None:
+    """TypeError for anything but a function, "allow" or None: it must not count as a yes."""
+    if on_ask is not None and not callable(on_ask) and on_ask != "allow":
+        raise TypeError(f'on_ask is {on_ask!r}; expected a function, "allow" or None')
+
+
 async def run(flow: Flow[Result]) -> Result:
     """Runs a flow, and returns its result; what its functions raise reaches the caller."""
     value: Any = None
@@ -118,7 +124,7 @@ def before_tool(host: Host, call: ToolCall, rules: ToolArguments | None) -> Flow
         return call
     if host.on_ask is None:
         return _unasked(host, call)
-    if not callable(host.on_ask):
+    if not callable(host.on_ask):  # "allow": `check_on_ask` lets nothing else in
         return call
     reason = AskReason(call.reason or "", call.decided_by)
     return answered(call, (yield partial(host.on_ask, reason, own_copy(call.arguments) or {})))

@@ -133,6 +133,7 @@ async def run_tool(
     mcp_context: Mapping[str, Any] | None = None,
 ) -> ToolResult:
     """Does the same with rules for the arguments that know what a hook changed; refuses what nobody can be asked."""
+    flow.check_on_ask(on_ask)
     system = system_of(config)
     if system is None:
         arguments = dict(tool_input) if rules is None else rules.normal(tool_input)

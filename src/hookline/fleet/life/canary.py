@@ -88,6 +88,6 @@ def _missed(session: Session, canary: Canary, canaries: Sequence[CanarySettings]
 
 
 def _reason(session: Session, tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """Why a call was blocked; None if it was not."""
+    """Why a call was denied; None if it was not. A question that nobody was asked is no denial."""
     call = session.sync.before_tool(tool, arguments)
-    return (call.reason or "no reason given") if call.blocked else None
+    return (call.reason or "no reason given") if call.blocked and not call.ask else None
