@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,8 @@ from hookline.contract.verdict import Verdict
 from hookline.contract.vocabulary import ConfigSource
 from hookline.engine.mediation import respond
 from hookline.errors import ModelError
+from hookline.packs.commanded import judge_command
+from hookline.packs.commanded import read as read_command
 from hookline.settings.decode import decode_settings
 from hookline.settings.jsonc import parse
 from hookline.settings.read import Layer, read_layer
@@ -267,6 +270,125 @@ def words(_data: bytes, dice: random.Random, folder: Path) -> None:
     assert not lost or found.unresolved, f"{prefix}cat {word} opens {sorted(lost)}, and trust covers {sorted(known)}"
 
 
+# A grammar of commands: each name has its forms, in which {name} stands for another one.
+_COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "script": ("{line}", "{line}", "{line}; {script}", "{line}\n{script}", "{line} && {line}", "{line} | {line}"),
+    "line": (
+        *("{simple}", "{simple}", "{simple}", "({script})", "{{ {script}; }}", "if {simple}; then {script}; fi"),
+        *(
+            "for {name} in {words}; do {script}; done",
+            "while read {name}; do {script}; done",
+            "{name}() {{ {script}; }}",
+        ),
+        *(
+            "case {word} in a) {script};; esac",
+            "{name}={word}; {line}",
+            "{name}+={word}",
+            "cat <<E\n{word}\nE\ntrue",
+            "(( {name}++ ))",
+        ),
+    ),
+    "simple": (
+        *("{program} {words}", "{program} {words} > {word}", "{name}={word} {program} {words}", "{program} <<< {word}"),
+        *(
+            "{wrapper} {simple}",
+            "{wrapper} {simple}",
+            "bash -c '{program} {words}'",
+            "eval {word}",
+            "find . -exec {simple} \\;",
+        ),
+        *('python3 -c "import os; os.system({word})"', "awk '{{print | {word}}}' x", "{program} < <({script})"),
+    ),
+    "wrapper": (
+        "sudo -nu root",
+        "env A=1",
+        "timeout 5",
+        "xargs -I{{}}",
+        "nice",
+        "command",
+        "parallel",
+        "ssh host",
+        "sh -x",
+    ),
+    "program": (
+        "ls",
+        "echo",
+        "rm -rf",
+        "git checkout",
+        "curl",
+        "cat",
+        "printf",
+        "base64",
+        "sed",
+        "grep -r",
+        "${name}",
+        "sh",
+        "tar cf",
+    ),
+    "words": ("{word}", "{word} {words}", "{word} {word} {words}"),
+    "word": (
+        *(
+            "a",
+            "/",
+            "-f",
+            "--",
+            "x.txt",
+            "http://a@b/c",
+            "../a",
+            "*",
+            "[ab]",
+            "'a b'",
+            '"a ${name}"',
+            "${name}",
+            "${{{name}:-b}}",
+        ),
+        *(
+            "$({simple})",
+            "`{simple}`",
+            "$(( {name} + 1 ))",
+            "{{a,{word}}}",
+            "{{1..9}}",
+            "$'\\x41'",
+            "<({simple})",
+            "{word}{word}",
+        ),
+    ),
+    "name": ("a", "b", "p"),
+}
+_PIECE = re.compile(r"\{(\w+)\}")
+_DEEPEST = 7
+
+
+def _command(name: str, dice: random.Random, depth: int = 0) -> str:
+    forms = _COMMANDS[name]
+    form = dice.choice(forms if depth < _DEEPEST else forms[:1])
+    text = form.replace("{{", "\0").replace("}}", "\1")
+    text = _PIECE.sub(lambda found: _command(found[1], dice, depth + 1), text)
+    return text.replace("\0", "{").replace("\1", "}")
+
+
+def packs(_data: bytes, dice: random.Random, _folder: Path) -> None:
+    """A command is judged within 50 ms, and 20 ms for each further 10 kB; what stands behind it is still seen."""
+    text = _command("script", dice)
+    if dice.random() < 0.3:  # noqa: PLR2004 - long ones, too
+        text = dice.choice(("", ";", " ", "\n", "$(")).join([text] * dice.choice((2, 10, 100)))
+    text = text[:_LARGEST_BYTES]
+    most = 0.05 + 0.002 * len(text) / 1000
+    # Something else may run in between.
+    assert min(_judged(text) for _ in range(3)) < most, f"takes longer than {most:.3f} s: {text!r}"
+    command = f"{text}\nrm -rf /\n"
+    assert judge_command("shell", command, "/home/me/x", "/home/me", "/home/me/x"), f"hides what follows: {command!r}"
+
+
+def _judged(text: str) -> float:
+    """How long all packs take to judge a command, in seconds of this thread's processor time."""
+    read_command.cache_clear()
+    began = time.thread_time()
+    for pack in ("shell", "git", "paths", "secrets", "network"):
+        judge_command(pack, text, "/home/me/x", "/home/me", "/home/me/x")
+    return time.thread_time() - began
+
+
 TARGETS: Mapping[str, Target] = {
     "settings": settings,
     "answers": answers,
@@ -274,6 +396,7 @@ TARGETS: Mapping[str, Target] = {
     "replay": replay,
     "commands": commands,
     "words": words,
+    "packs": packs,
 }
 
 

@@ -34,6 +34,7 @@ _GENERATED = re.compile(
     r"|[\w.-]+\.egg-info|DerivedData"
 )
 
+_LONGEST_NAME = 512
 _GLOB = re.compile(r"[*?[]")
 
 # Directories whose files people write.
@@ -217,6 +218,8 @@ def _by_name(path: str) -> set[str]:
 def _expands_to(glob: str, known: tuple[str, ...]) -> bool:
     """Whether a shell may make this of a pattern: a leading dot has to stand in it, a lone star is too little."""
     parts = glob.split("/")[-len(known) :]
+    if any(len(part) > _LONGEST_NAME for part in parts):
+        return True  # no name is that long, so it can only be meant to hide one
     return len(parts) == len(known) and all(
         part.startswith(".") == name.startswith(".")
         and (name.startswith(".") or ("/" in glob and len(known) > 1) or len(part.strip("*?[]")) >= _TELLING_LETTERS)

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hookline.packs.places import PLACES, places
-from hookline.packs.reading.calls import Call
+from hookline.packs.reading.calls import LONGEST_LINE, Call
 from hookline.packs.reading.commands import Commands
 from hookline.packs.reading.searches import seeks_secrets
 from hookline.packs.reading.sent import sent_by
@@ -145,10 +145,10 @@ def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Ch
         yield lambda call, _, group=group: _given(call, group)  # type: ignore[misc]
     if pattern.word:
         word = re.compile(pattern.word)
-        yield lambda call, _: any(word.search(each) for each in call.operands[skipped:])
+        yield lambda call, _: any(word.search(each[:LONGEST_LINE]) for each in call.operands[skipped:])
     if pattern.line:
         line = re.compile(pattern.line, re.IGNORECASE)
-        yield lambda call, _: line.search(call.told) is not None
+        yield lambda call, _: any(map(line.search, call.pieces))
     yield from _surroundings(pattern)
     for kinds, paths in _paths_of(pattern):
         if kinds:

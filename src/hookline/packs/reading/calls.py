@@ -28,6 +28,9 @@ NOTHING = Stream(is_given=False)
 ANYTHING = Stream(kinds=frozenset({"unknown"}))
 FILE = Stream(kinds=frozenset({"file"}))
 
+LONGEST_LINE = 8 * 1024
+"""Rules look at no longer text at once; the reader is unsure about a call with more."""
+_OVERLAP = 1024
 ELSEWHERE = "/elsewhere"
 """The directory of commands on another machine, or in a container."""
 
@@ -135,6 +138,15 @@ class Call:
     def told(self) -> str:
         """All that it is told: its words, and a text that it reads."""
         return self.line if self.stdin.text is None else f"{self.line}\n{self.stdin.text}"
+
+    @cached_property
+    def pieces(self) -> tuple[str, ...]:
+        """The same in pieces of a bounded length, for regular expressions; long input overlaps from piece to piece."""
+        if len(self.told) <= LONGEST_LINE:
+            return (self.told,)
+        text = self.stdin.text or ""
+        starts = range(0, len(text), LONGEST_LINE - _OVERLAP)
+        return (self.line[:LONGEST_LINE], *(text[start : start + LONGEST_LINE] for start in starts))
 
     def value_of(self, *flags: str) -> str | None:
         """The value of the first of these flags: the word behind it, or behind its `=`."""

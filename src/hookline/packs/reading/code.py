@@ -336,7 +336,8 @@ def _is_meant(found: re.Match[str], code: Code, language: str) -> bool:
         return name == "system" and opened is not None
     if opened is None:
         # `eval STDIN.read`
-        return language == "ruby" and re.match(r"[ \t]+[A-Za-z]", code.text[found.end() :]) is not None
+        is_bare = language == "ruby" or (language == "perl" and name == "eval")
+        return is_bare and re.match(r"[ \t]+[A-Za-z]", code.text[found.end() :]) is not None
     if "(" not in opened and language not in _WITHOUT_PARENTHESES:
         return False
     if (needs := _NEEDS.get(name)) is not None and not (needs.search(code.text) or _has(code, needs)):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Unpack
 
 from hookline.packs.reading import wrappers
-from hookline.packs.reading.calls import ANYTHING, ELSEWHERE, NOTHING, Call, Stream, Surroundings, merged
+from hookline.packs.reading.calls import ANYTHING, ELSEWHERE, LONGEST_LINE, NOTHING, Call, Stream, Surroundings, merged
 from hookline.packs.reading.script import Run
 from hookline.packs.reading.shells import RUN_BY_PROGRAMS, RUN_LATER
 from hookline.packs.reading.streams import output_of
@@ -15,9 +15,10 @@ from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Item, Word
 
 _DEEPEST = 12
-# What one command may take: a call counts as much as this many characters.
+# What one command may take, in steps: a character is one of them, and calls and words are many.
+_BUDGET = 30_000
 _CALL = 60
-_BUDGET = 40_000
+_WORD = 8
 # A command of this length is judged no more: it would take too long for an event.
 LONGEST = 64 * 1024
 _TOO_MUCH = "the command is too long or too deeply nested to be read"
@@ -58,7 +59,7 @@ class Commands:
 
     def read(self, text: str) -> Stream:
         """Reads one command line or script; returns what it writes to its output, as far as that is known."""
-        self._left = _BUDGET + 2 * len(text)
+        self._left = _BUDGET + len(text)
         if len(text) > LONGEST:
             self.doubt(f"the command is longer than {LONGEST:,} characters")
             text = text[:LONGEST]
@@ -142,12 +143,15 @@ class Commands:
 
     def emit(self, words: Sequence[str], **surroundings: Unpack[Surroundings]) -> Stream:
         """Adds a call and those that it makes in turn; returns what it writes to its output."""
-        self.spend(_CALL + sum(map(len, words)))
+        paths = (*surroundings.get("writes", ()), *surroundings.get("reads", ()))
+        self.spend(_CALL + _WORD * (len(words) + len(paths)) + sum(map(len, words)))
         if self._depth >= _DEEPEST:
             raise _OverBudgetError
         surroundings.setdefault("via", self._via)
         call = Call(tuple(words), cwd=self.cwd, **surroundings)
         self.calls.append(call)
+        if len(call.line) > LONGEST_LINE:
+            self.doubt(f"a program gets more than {LONGEST_LINE:,} characters as its arguments")
         if not is_known(call.program) or "*" in call.program or "?" in call.program:
             self.doubt("the name of a program is made up while it runs")
         self._depth += 1

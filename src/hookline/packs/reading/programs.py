@@ -10,10 +10,14 @@ from hookline.packs.reading.shells import STDIN, run_stream
 from hookline.packs.reading.words import OUTPUT, is_known
 
 
+def _word(call: Call, index: int) -> str:
+    return call.words[index] if index < len(call.words) else ""
+
+
 def ssh(commands: Reader, call: Call) -> Stream | None:
     """Follows a command on another machine, and those that options run on this one."""
     for index, word in enumerate(call.words[1:], 1):
-        option = (word[2:] or next(iter(call.words[index + 1 :]), "")) if word.startswith("-o") else ""
+        option = (word[2:] or _word(call, index + 1)) if word.startswith("-o") else ""
         if found := _SSH_COMMAND.match(option):
             commands.inner(found[1], via=("ssh",), given=call.given)
     parts = taken(commands, call, GRAMMARS["ssh"])
@@ -99,7 +103,7 @@ def texts(commands: Reader, call: Call) -> Stream | None:
         for option in TEXTS[name]:
             text = None
             if word == option:
-                text = next(iter(call.words[index + 1 :]), None)
+                text = _word(call, index + 1)
             elif word.startswith(f"{option}=" if option.startswith("--") else option):
                 text = word[len(option) :].removeprefix("=")
             if text and (option != "--checkpoint-action" or text.startswith("exec=")):
@@ -144,7 +148,7 @@ _LISP_RUNS = re.compile(
 def make(commands: Reader, call: Call) -> Stream | None:
     """Follows a makefile that is no file: from a pipe, a substitution or an option."""
     for index, word in enumerate(call.words[1:], 1):
-        following = next(iter(call.words[index + 1 :]), "")
+        following = _word(call, index + 1)
         name, equals, value = word.partition("=")
         if name in ("--eval", "-E"):
             _makefile(commands, value if equals else following)

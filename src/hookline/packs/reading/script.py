@@ -261,7 +261,7 @@ class Run:
             self._define(self._words.pop().source)
         elif operator == "((":
             self._commands.forget(*counted(_source(self._next())) or ("_",))
-        elif operator == "#":
+        elif operator == "#" or (operator in ("\n", ";") and self._is_idle()):
             pass
         elif operator == "(" and self._words[1:] and self._words[-1].source.endswith("="):
             self._list()
@@ -275,6 +275,11 @@ class Run:
             self._end_pipeline()
             self._start_pipeline()
             self._is_chained = operator in ("&&", "||")
+
+    def _is_idle(self) -> bool:
+        """Whether nothing has begun, so that an empty line changes nothing."""
+        is_empty = not (self._words or self._assigned or self._writes or self._reads)
+        return is_empty and not self._output.is_given and not self._is_chained and not self._is_piped
 
     def _list(self) -> None:
         """The values of `declare name=(…)`."""
