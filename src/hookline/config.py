@@ -278,7 +278,13 @@ class Config:
         def reader(source: ConfigSource) -> Callable[[Path], Layer]:
             return lambda path: read_layer(path, source, is_guest=source is ConfigSource.PROJECT)
 
-        layers = tuple(watch.take(path, reader(source)) for source, path in places)
+        def nested(path: Path) -> Layer:
+            return reader(ConfigSource.PROJECT)(path)._replace(project=str(path.parents[1]))
+
+        layers = (
+            *(watch.take(path, nested) for path in self._paths.nested),
+            *(watch.take(path, reader(source)) for source, path in places),
+        )
         # An agent that asks our hooks runs its own ones itself.
         dialects = [name for name in dict.fromkeys((*self._dialects, *named_dialects(layers))) if name != self._agent]
         layers = (*layers, *self._canary(watch), *self._policy(watch, layers[-1]))

@@ -289,7 +289,7 @@ class HookSystem:
         from hookline.settings.fingerprint import Fingerprinter  # noqa: PLC0415 - few machines need it
 
         taken, project = Fingerprinter(self._environ.get("PATH")), self._facts.get_working_dir()
-        event_log.digest_of = lambda hook: taken.fingerprint(hook, os.path.realpath(project)).digest
+        event_log.digest_of = lambda hook: taken.fingerprint(hook, os.path.realpath(hook.project or project)).digest
 
     def _ready(self) -> _Parts:
         if self._parts is None:
@@ -356,7 +356,8 @@ class HookSystem:
         if hook.policy is not None:
             why = self._pins.why_not(hook)
         else:
-            why = self._trust.why_untrusted(hook, self._facts.get_working_dir(), parts.settings.options.trust)
+            project = hook.project or self._facts.get_working_dir()
+            why = self._trust.why_untrusted(hook, project, parts.settings.options.trust)
         if why is not None and hook.worker is not None:
             parts.handler.runner.stays.distrust(hook)
         return why

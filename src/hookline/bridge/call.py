@@ -13,11 +13,18 @@ from hookline.contract.text import overheard, printable, visible, visible_json
 from hookline.contract.vocabulary import CHILD_MARK
 from hookline.contract.wire import stringify_json
 from hookline.errors import HooklineError
-from hookline.settings.project import find_project
+from hookline.settings.project import find_projects
 
 PING = {"hookline": "are you there?"}
 """A question that no agent asks; `hookline bridge status` does, and no hook is run for it."""
 PONG = {"hookline": "yes"}
+# In which an agent names its project's root to its hooks; a variable of another agent may be left from around this one.
+_ROOT_VARIABLES = {
+    "claude": "CLAUDE_PROJECT_DIR",
+    "gemini": "GEMINI_PROJECT_DIR",
+    "cursor": "CURSOR_PROJECT_DIR",
+    "copilot": "COPILOT_PROJECT_DIR",
+}
 # Nobody nests agents this deeply.
 _MOST_NESTED = 8
 
@@ -139,9 +146,12 @@ def _stop_endless_calls(environ: Mapping[str, str]) -> None:
 def _caller(call: Call, words: Words, heard: Heard) -> Caller:
     files = None if words.settings is None else tuple(os.path.join(call.cwd, file) for file in words.settings)  # noqa: PTH118 - as text
     directory = os.path.abspath(os.path.join(call.cwd, heard.cwd))  # noqa: PTH100, PTH118 - not resolved
+    root = heard.root or call.environ.get(_ROOT_VARIABLES.get(words.agent, ""))
+    project, nested = (directory, ()) if files else find_projects(directory, root, call.environ)
     return Caller(
         agent=words.agent,
-        project=directory if files else find_project(directory, call.environ).directory,
+        project=project,
+        nested=nested,
         cwd=directory,
         session_id=heard.session_id,
         transcript_path=heard.transcript_path,

@@ -65,6 +65,7 @@ def hear(payload: Payload, event: str | None = None) -> Heard:
         event=EVENTS.get(theirs),
         session_id=text(payload.get("conversation_id")) or text(payload.get("session_id")),
         cwd=text(payload.get("cwd")) or root,
+        root=root,
         transcript_path=text(payload.get("transcript_path")),
     )
     return with_patches_inside(with_question(heard, payload, _fields, partial(_call, theirs), _response))

@@ -34,6 +34,8 @@ class Heard:
     """Ours, or None where there is no counterpart."""
     session_id: str = ""
     cwd: str = ""
+    root: str = ""
+    """The project's root, where the agent names it beside the directory that it works in."""
     transcript_path: str = ""
     questions: tuple[Mapping[str, Any], ...] = ()
     """The event's own fields, once for each event of ours that stands for it: a patch of three files is three."""

@@ -12,7 +12,7 @@ from hookline.child.limit import SCOPE, Limit
 from hookline.config import Config
 from hookline.contract.vocabulary import FiredBy
 from hookline.errors import HooklineError
-from hookline.settings.paths import default_paths
+from hookline.settings.paths import PROJECT_FILE, default_paths
 
 if TYPE_CHECKING:
     from hookline.contract.records import LogRecord
@@ -33,6 +33,8 @@ class Caller:
     project: str
     cwd: str
     """Where the agent works, which may be a directory of the project."""
+    nested: tuple[str, ...] = ()
+    """Projects inside of it whose guards count as well."""
     session_id: str
     transcript_path: str
     settings: tuple[str, ...] | None
@@ -150,7 +152,9 @@ def _config(caller: Caller) -> Config:
         session_id=caller.session_id or None,
         transcript_path=caller.transcript_path,
         settings_files=None if caller.settings is None else [Path(file) for file in caller.settings],
-        settings_paths=default_paths(caller.project, caller.environ),
+        settings_paths=default_paths(caller.project, caller.environ)._replace(
+            nested=tuple(Path(project, PROJECT_FILE) for project in caller.nested)
+        ),
         environ=caller.environ,
         quiet=True,
         agent=caller.agent,

@@ -169,6 +169,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """True for a hook without which nothing goes on: where it can't run, its event is blocked if that is possible."""
     policy: PolicyMark | None = None
     """Set for a hook of the company's policy."""
+    project: str | None = None
+    """The directory of a project inside the session's own, if the hook is from there: it runs and is trusted there."""
     mode: HookMode = HookMode.ENFORCE
     is_applied: bool = True
     """False for a hook of a lifecycle event whose answers are only logged; see `counts`."""

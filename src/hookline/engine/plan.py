@@ -174,6 +174,8 @@ class _Draft:
             (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
             # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
             (hook.is_async, hook.refusal),
+            # In another project the same words name other files.
+            hook.project,
             # Nor does one whose decisions do not count.
             hook.mode,
             # A program that is written to stay may not answer when it is started for one event.

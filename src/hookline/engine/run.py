@@ -1,5 +1,6 @@
 """Plan → runs, in plan order: in parallel, or as a chain in which each hook sees the changes before it."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -147,7 +148,10 @@ class HookRunner:
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
-        cwd = str(event_input["cwd"]) if self._directory is None else self._directory
+        own = hooks[0].project if hooks else None
+        if any(hook.project != own for hook in hooks):
+            return await self._in_each_project(hooks, event_input)
+        cwd = _existing(own or (str(event_input["cwd"]) if self._directory is None else self._directory))
         inherited = self._inherited.in_directory(cwd)
         unusual = [
             hook
@@ -179,6 +183,19 @@ class HookRunner:
         outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
         stdin = given.data if isinstance(given, LateInput) else given
         return [read_run(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
+
+    async def _in_each_project(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
+        """Starts all hooks at once, those of each project in its own directory."""
+        groups: dict[str | None, list[HookEntry]] = {}
+        for hook in hooks:
+            groups.setdefault(hook.project, []).append(hook)
+        runs = await asyncio.gather(*(self.execute_hooks_parallel(group, event_input) for group in groups.values()))
+        found = {
+            id(hook): run
+            for group, done in zip(groups.values(), runs, strict=True)
+            for hook, run in zip(group, done, strict=True)
+        }
+        return [found[id(hook)] for hook in hooks]
 
     async def execute_hooks_sequential(
         self, hooks: _Hooks, event_input: Mapping[str, Any], arguments: ToolArguments | None = None
@@ -325,6 +342,13 @@ class Inherited:
             made = {**passed_on, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
             self._last = now, cwd, made
         return made
+
+
+def _existing(folder: str) -> str:
+    """The directory, or the nearest above that is there: an agent that removes its own must not lose its guards."""
+    while not os.path.isdir(folder) and (above := os.path.dirname(folder)) != folder:  # noqa: PTH112, PTH120 - at every event
+        folder = above
+    return folder or "/"
 
 
 def _possible(environ: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:

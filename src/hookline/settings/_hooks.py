@@ -331,6 +331,7 @@ class HookReader:
             limits=limits,
             warm=hook.warm,
             needs_trust=self._layer.is_guest,
+            project=self._layer.project,
             required=hook.required,
             policy=self._layer.policy and self._layer.policy.mark,
             is_applied=self._is_applied(event, is_theirs=table is not None),
@@ -394,6 +395,7 @@ class HookReader:
             is_misconfigured=not would_block(hook, group, is_guard=False),
             rank=authority(self._layer),
             needs_trust=self._layer.is_guest,
+            project=self._layer.project,
             # Nothing can be put into the words of a dialect that nobody knows.
             dialect=OWN_DIALECT if table is None else context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,

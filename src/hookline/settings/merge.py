@@ -14,13 +14,15 @@ _AUTHORITY = {
     ConfigSource.PROJECT: 1,
     ConfigSource.EXTENSIONS: 1,
 }
+# A project inside another one can't undo what the outer one decides.
+_NESTED_RANK = 0
 # The program could ignore every verdict anyway, and no project may undo the guards that it brings itself.
 PROGRAM_RANK = _AUTHORITY[ConfigSource.SYSTEM]
 
 
 def authority(layer: Layer) -> int:
     """The rank of a layer and of its hooks; layers given by name or in code all have the same."""
-    return _AUTHORITY[layer.source]
+    return _AUTHORITY[layer.source] if layer.project is None else _NESTED_RANK
 
 
 def by_authority(layers: Sequence[Layer]) -> list[Layer]:

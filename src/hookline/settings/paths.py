@@ -22,6 +22,8 @@ class SettingsPaths(NamedTuple):
     system: Path
     environ: Mapping[str, str] | None = None
     """Where variables that move other agents' files are looked up, such as CODEX_HOME; None is this program's own."""
+    nested: tuple[Path, ...] = ()
+    """The settings files of projects inside the project, whose hooks run as well."""
     refused: str | None = None
     """Why an environment variable does not move the system's file, or None."""
 

@@ -48,6 +48,52 @@ def find_project(start: str, environ: Mapping[str, str] | None = None) -> FoundP
     return here
 
 
+def find_projects(start: str, root: str | None, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """The project of an agent that works in `start`, and the projects inside of it whose guards count as well.
+
+    The root that the agent names comes first. Neither a repository nor settings in a directory below it, which an agent
+    could make itself, put the guards of an outer project out of force whose hooks the user has trusted.
+    """
+    named = root if root and os.path.isabs(root) and os.path.isdir(root) else start  # noqa: PTH112, PTH117 - as text
+    usual = find_project(named, environ)
+    if environ.get("HOOKLINE_PROJECT_SETTINGS"):
+        return usual.directory, ()
+    above = _with_settings(named, environ)
+    trusted = _trusted(above) if any(one != usual.directory for one in above) else []
+    outer = trusted[-1] if trusted else usual.directory
+    inside = [one for one in above if one != outer and is_below(one, outer)]
+    inside += [one for one in _with_settings(start, environ) if one != outer and one not in above]
+    return outer, tuple(inside)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a directory or something in it, without a look at links."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _with_settings(start: str, environ: Mapping[str, str]) -> list[str]:
+    """The directory and its parents that have a project's settings, the innermost first."""
+    home = os.path.realpath(home_of(environ))
+    found: list[str] = []
+    directory = os.path.abspath(start)  # noqa: PTH100 - not resolved
+    while os.path.realpath(directory) != home:
+        file = os.path.join(directory, PROJECT_FILE)  # noqa: PTH118 - as text
+        if os.path.lexists(file) and (directory == start or _fault(directory, file) is None):
+            found.append(directory)
+        if (above := os.path.dirname(directory)) == directory:  # noqa: PTH120 - as text
+            break
+        directory = above
+    return found
+
+
+def _trusted(directories: list[str]) -> list[str]:
+    """Those of the directories in which the user has trusted a hook."""
+    from hookline.settings.trust import TrustStore, default_trust_path  # noqa: PLC0415 - most projects are not nested
+
+    store = TrustStore(default_trust_path())
+    return [one for one in directories if store.knows(one)]
+
+
 def _fault(directory: str, file: str) -> str | None:
     """Why a parent's settings might be somebody else's, or None."""
     for path in (directory, os.path.dirname(file), file):  # noqa: PTH120 - as text

@@ -61,6 +61,8 @@ class Layer(NamedTuple):
     """For another agent's file: its dialect's hooks in layers with less authority than this are disabled by it."""
     policy: "PolicyState | None" = None
     """For the company's policy: its version, what is wrong with it, and its switches."""
+    project: str | None = None
+    """For a project inside the session's own: its directory. It adds hooks, which rank below those of the outer one."""
     is_canary: bool = False
     """True for the guard of `hookline prove`, which runs beside a policy's hooks even where no other may."""
 

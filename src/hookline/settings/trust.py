@@ -81,6 +81,10 @@ class TrustStore:
         """Why nothing at all is trusted in a project and what to do about it, or None."""
         return self._why_misplaced(os.path.realpath(project_dir)) or self._ledger().problem
 
+    def knows(self, project_dir: str) -> bool:
+        """Whether any hook of a project has been accepted."""
+        return bool(self._ledger().of_project(os.path.realpath(project_dir)))
+
     def state_of(self, hook: HookEntry, project_dir: str) -> TrustState:
         """Whether the hook, as it and its scripts are at this moment, has been accepted."""
         project = os.path.realpath(project_dir)
