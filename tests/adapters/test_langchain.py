@@ -549,3 +549,25 @@ def test_the_line_in_the_readme_runs(tmp_path: Path) -> None:
         exec(line, {**scope, "HooklineMiddleware": HooklineMiddleware}, scope)  # noqa: S102 - the README's own line
         scope["agent"].invoke({"messages": "Go."})
     assert model.requests[1].results == ("No.",)
+
+
+@pytest.mark.attack("30.F18", "a redacted text that stays beside a message of LangChain")
+@pytest.mark.parametrize("text", ["[redacted]", ""], ids=["changed", "removed"])
+def test_no_copy_of_a_changed_text_stays_beside_it(text: str) -> None:
+    """Providers repeat texts in the other fields of a message; calls and facts about the response stay."""
+    call = {"name": "first", "args": {}, "id": "1"}
+    message = AIMessage(
+        "the secret",
+        tool_calls=[call],
+        additional_kwargs={"reasoning_content": "the secret", "tool_calls": [{"id": "1"}]},
+        response_metadata={"logprobs": {"content": ["secret"]}, "output": "the secret", "model_name": "m"},
+    )
+    native: Any = {"model": "m", "messages": [HumanMessage("Go."), message], "tools": []}
+    said = [{"role": "user", "content": "Go."}, {"role": "model", "content": text}]
+    (_, changed) = formats.from_hook_llm_request({"messages": said}, native)["messages"]
+    assert "secret" not in repr(changed)
+    assert changed.tool_calls == message.tool_calls
+    assert (changed.additional_kwargs, changed.response_metadata) == (
+        {"tool_calls": [{"id": "1"}]},
+        {"model_name": "m"},
+    )

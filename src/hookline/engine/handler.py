@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 _SOON_S = 0.02
 # Asking an enumeration for one of its members takes measurable time in every event.
 _BLOCK = OnError.BLOCK
+_NUMBER_BITS = 64
+_PLAIN = frozenset({str, bool, float, type(None)})
 _ABOUT_TOOLS = frozenset({HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.BEFORE_TOOL})
 
 
@@ -287,13 +289,13 @@ class HookEventHandler:
             verdict = blocked(Verdict(event=event, subject=subject, success=False), *refused)
             self._event_log.decided(verdict, _new_id(), fields.get("tool_input"))
             return verdict
-        plan = self._planner.create_execution_plan(event, subject)
-        if plan is not None and plan.slow:
-            for pattern, name in plan.slow:
-                await search_async(pattern, name)
-            plan = self._planner.create_execution_plan(event, subject)
+        plan = await self._plan(event, subject)
         if plan is None:
             return self._without_hooks(Verdict(event=event, subject=subject), fields)
+        if event is HookEventName.BEFORE_TOOL and (why := _why_not_shown(fields.get("tool_input"))) is not None:
+            verdict = blocked(Verdict(event=event, subject=subject), why, Decider.FAULT)
+            self._event_log.decided(verdict, _new_id(), None)
+            return verdict
         progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
         told = self._build_input(event, fields, facts)
         progress.stage, progress.session = "execution", told["session_id"]
@@ -334,6 +336,14 @@ class HookEventHandler:
         if self.on_fault is OnError.ALLOW or not self._can_block(event, progress.plan):
             return verdict
         return as_block(verdict, f"hookline failed while {progress.stage} ({type(error).__name__})")
+
+    async def _plan(self, event: HookEventName, subject: str | None) -> HookExecutionPlan | None:
+        plan = self._planner.create_execution_plan(event, subject)
+        if plan is None or not plan.slow:
+            return plan
+        for pattern, name in plan.slow:
+            await search_async(pattern, name)
+        return self._planner.create_execution_plan(event, subject)
 
     def _why_refused(self, event: HookEventName) -> tuple[str, Decider] | None:
         """Why an event is blocked whatever its hooks would answer, and who decided that; or None."""
@@ -424,6 +434,19 @@ class HookEventHandler:
         if "llm_response" in fields and not _is_in_hook_form(response := fields["llm_response"], is_sdk_response):
             translated["llm_response"] = translator.to_hook_llm_response(response)
         return {**fields, **translated}
+
+
+def _why_not_shown(arguments: Any) -> str | None:
+    """Why hooks can't be shown the arguments of a call as they are, or None."""
+    if type(arguments) is dict and all(type(value) in _PLAIN or _is_short(value) for value in arguments.values()):
+        return None
+    from hookline.contract.whole import why_not_whole  # noqa: PLC0415 - most arguments are texts and numbers
+
+    return why_not_whole(arguments)
+
+
+def _is_short(value: Any) -> bool:
+    return type(value) is int and value.bit_length() < _NUMBER_BITS
 
 
 def _limits_of(session: SharedSession) -> ToolLimits | None:

@@ -30,6 +30,14 @@ _MODES: Mapping[str, HookToolConfig] = {
     "required": {"mode": "ANY"},
     "none": {"mode": "NONE"},
 }
+# Of a message whose text was changed, these fields stay: calls and their signatures, and facts about the response.
+_CALLS = frozenset({"function_call", "tool_calls"})
+_FACTS = frozenset(
+    {
+        *("created", "finish_reason", "id", "model", "model_id", "model_name", "model_provider", "object"),
+        *("service_tier", "stop_reason", "system_fingerprint", "token_usage", "usage"),
+    }
+)
 _OWN_BLOCKS = {
     "audio",
     "file",
@@ -174,14 +182,25 @@ class _Form:
         """The message with another text; everything else stays, but not what would show the old text beside it."""
         has_parts = not isinstance(content.content, str)
         update: dict[str, Any] = {"content": _replaced(content.content, text) if has_parts else text}
-        if "logprobs" in content.response_metadata:
-            update["response_metadata"] = {k: v for k, v in content.response_metadata.items() if k != "logprobs"}
-        return content.model_copy(update=update)
+        return content.model_copy(update={**update, **_without_copies(content)})
 
     @staticmethod
     def without_text(content: BaseMessage) -> BaseMessage | None:
         left = [part for part in _parts(content) if TEXTS.text_of_part(part) is None]
-        return content.model_copy(update={"content": left or ""}) if left or _has_calls(content) else None
+        if not left and not _has_calls(content):
+            return None
+        return content.model_copy(update={"content": left or "", **_without_copies(content)})
+
+
+def _without_copies(message: BaseMessage) -> dict[str, Any]:
+    """The message's other fields without what may repeat its old text: a provider puts reasoning or tokens there."""
+    kept = {
+        "additional_kwargs": {
+            name: value for name, value in message.additional_kwargs.items() if name in _CALLS or name.startswith("__")
+        },
+        "response_metadata": {name: value for name, value in message.response_metadata.items() if name in _FACTS},
+    }
+    return {name: values for name, values in kept.items() if values != getattr(message, name)}
 
 
 def _parts(message: BaseMessage) -> list[Any]:

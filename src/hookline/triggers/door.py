@@ -125,8 +125,25 @@ async def fire_and_apply(
         return apply(verdict, attempt_here)
     except Exception as error:  # noqa: BLE001 - the door: the SDK may be missing
         report(error)
-        blocked = _blocked(event, error) if system.blocks_on_fault else None
-        return otherwise if blocked is None else attempt(lambda: apply(blocked, attempt_here), otherwise)
+        if not verdict.blocked and system.blocks_on_fault:
+            verdict = _blocked(event, error) or verdict
+        return _undone(otherwise, verdict)
+
+
+def _undone(otherwise: Applied, verdict: "Verdict") -> Applied:
+    """What stands of a verdict that could not be applied: its block and its stop."""
+    from dataclasses import fields, replace  # noqa: PLC0415 - loaded with the class of the result
+
+    stands: dict[str, Any] = {
+        "blocked": verdict.blocked,
+        "reason": verdict.reason if verdict.blocked else None,
+        "should_stop": verdict.stop,
+        "stop_reason": verdict.stop_reason,
+    }
+    known = {field.name for field in fields(otherwise)}  # type: ignore[arg-type]  # every result is a dataclass
+    changes = {name: value for name, value in stands.items() if name in known}
+    undone: Applied = replace(otherwise, **changes)  # type: ignore[type-var]
+    return undone
 
 
 class Attempt(Protocol):
