@@ -136,8 +136,9 @@ class Call:
 
     @cached_property
     def told(self) -> str:
-        """All that it is told: its words, and a text that it reads."""
-        return self.line if self.stdin.text is None else f"{self.line}\n{self.stdin.text}"
+        """All that it is told: its name without a directory, its words, and a text that it reads."""
+        line = " ".join((self.program, *self.words[1:]))
+        return line if self.stdin.text is None else f"{line}\n{self.stdin.text}"
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
@@ -146,7 +147,7 @@ class Call:
             return (self.told,)
         text = self.stdin.text or ""
         starts = range(0, len(text), LONGEST_LINE - _OVERLAP)
-        return (self.line[:LONGEST_LINE], *(text[start : start + LONGEST_LINE] for start in starts))
+        return (self.told[:LONGEST_LINE], *(text[start : start + LONGEST_LINE] for start in starts))
 
     def value_of(self, *flags: str) -> str | None:
         """The value of the first of these flags: the word behind it, or behind its `=`."""

@@ -82,7 +82,7 @@ def mounted_by(call: Call) -> list[str]:
     """The directories, files and devices of this machine that a container gets."""
     found: list[str] = []
     words = call.words[1:]
-    for word, behind in zip(words, (*words[1:], ""), strict=True):
+    for word, behind in zip(words, (*words[1:], ""), strict=False):
         name, equals, value = word.partition("=")
         given = value if equals else behind
         if name in ("-v", "--volume", "--device") or (word.startswith("-v") and not word.startswith("--")):

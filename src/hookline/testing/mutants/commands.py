@@ -57,6 +57,7 @@ def _as_text(command: str) -> Iterator[tuple[str, str]]:
     quoted = shlex.quote(command)
     yield "a shell inside", f"bash -c {quoted}"
     yield "a shell inside, its flags joined", f"sh -ec {quoted}"
+    yield "a shell inside, an option with a value", f"bash -euo pipefail -c {quoted}"
     yield "eval", f"eval {quoted}"
     end = _unused(command, "END")
     yield "a here-document", f"bash <<'{end}'\n{command}\n{end}"
