@@ -225,27 +225,11 @@ def test_an_unknown_event_without_hooks_is_only_warned_of(nothing: Any) -> None:
     assert (problem.path, problem.is_error) == ("hooks.PreToolUse", False)
 
 
-def test_the_older_place_of_disabled_names_counts() -> None:
-    """`hooks.disabled` is read as LLxprt and Gemini CLI read it: only where `hooksConfig.disabled` is not given."""
-    hooks = {"disabled": ["good"], "BeforeTool": [{"hooks": [GOOD]}]}
-    found, problems = decode(layer({"hooks": hooks}))
-    assert ([hook.disabled_by for hook in found], problems) == (["user.json"], [])
-    found, problems = decode(layer({"hooks": hooks, "hooksConfig": {"disabled": []}}))
-    assert [hook.disabled_by for hook in found] == [None]
-    assert problems == ["user.json: hooks.disabled is not used, because hooksConfig.disabled is given; remove it"]
-
-
-def test_the_older_place_of_a_project_disables_no_guard_of_the_user() -> None:
-    """Wherever the names are written, a less trusted file can't disable a more trusted one's hook."""
-    project = layer({"hooks": {"disabled": ["good"]}}, PROJECT, is_guest=True)
-    found, _ = decode(layer(before_tool(GOOD)), project)
-    assert [hook.disabled_by for hook in found] == [None]
-
-
 @pytest.mark.parametrize(
     ("name", "value", "advice"),
     [
         ("enabled", True, 'is not an event; to switch hooks on, write "enableHooks": true at the top level'),
+        ("disabled", ["good"], "is not an event; write it inside hooksConfig"),
         ("notifications", True, "is neither an event nor an option here; remove it"),
     ],
 )

@@ -21,13 +21,13 @@ from hookline.settings._fields import LayerProblems, Path, decode_fields, warn_o
 from hookline.settings._limits import read_limits
 from hookline.settings._worker import read_worker
 from hookline.settings.jsonc import show_path
-from hookline.settings.merge import authority, older_disabled
+from hookline.settings.merge import authority
 from hookline.settings.schema import FleetSettings, HookGroupSettings, HookSettings, RolloutSettings
 from hookline.shell.bridge import BridgeUse, bridge_use
 
 # What other systems keep beside the events.
 _MISPLACED_OPTIONS = {
-    "disabled": "is not used, because hooksConfig.disabled is given; remove it",
+    "disabled": "is not an event; write it inside hooksConfig",
     "enabled": 'is not an event; to switch hooks on, write "enableHooks": true at the top level',
     "notifications": "is neither an event nor an option here; remove it",
 }
@@ -160,8 +160,6 @@ class HookReader:
 
     def _unknown_event(self, path: Path, name: str, groups: Any) -> None:
         self._look()
-        if name == "disabled" and older_disabled(self._layer.values) is not None:
-            return
         if name in _MISPLACED_OPTIONS:
             self._problems.warn(path, _MISPLACED_OPTIONS[name])
             return

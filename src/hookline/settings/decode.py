@@ -19,7 +19,6 @@ from hookline.settings.merge import (
     hooks_enabled,
     local_hooks_enabled,
     may_name_dialects,
-    older_disabled,
     policy_problems,
 )
 from hookline.settings.read import Layer, Problem, first_problems
@@ -194,8 +193,6 @@ def _given_options(problems: LayerProblems) -> Mapping[str, Any]:
 
 def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
     raw = problems.layer.values.get("hooksConfig")
-    if (disabled := older_disabled(problems.layer.values)) is not None:
-        raw = {**(raw or {}), "disabled": disabled}
     if raw is None:
         return {}
     if not isinstance(raw, Mapping):

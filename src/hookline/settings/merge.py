@@ -151,11 +151,3 @@ def _flag(layer: Layer, path: tuple[str, ...], value: Any, problems: list[Proble
     message = f"is neither true nor false and is read as {str(meant).lower()}; write true or false"
     problems.append(layer.problem(path, message))
     return meant
-
-
-def older_disabled(values: Mapping[str, Any]) -> Any:
-    """The value of `hooks.disabled`, the older spelling of `hooksConfig.disabled`; None where that is given."""
-    hooks, options = values.get("hooks"), values.get("hooksConfig")
-    if not isinstance(hooks, Mapping) or not isinstance(options, Mapping | None) or "disabled" in (options or {}):
-        return None
-    return hooks.get("disabled")
