@@ -68,6 +68,45 @@ def test_the_bridge_command_denies_arguments_that_are_no_object(tmp_path: Path) 
     assert (got.returncode, "not an object" in got.stderr) == (2, True)
 
 
+@pytest.mark.attack("30.F7", "a command or a path that is a list, an object or a number")
+@pytest.mark.parametrize("value", [["rm", "-rf", "/"], {"a": "rm -rf /"}, 3, True])
+def test_a_command_or_path_that_is_no_text_is_denied(value: Any) -> None:
+    """Alone or beside a harmless one: a guard that compares texts would not find it."""
+    for name, tool, key in (
+        ("claude", "Bash", "command"),
+        ("gemini", "run_shell_command", "command"),
+        ("cursor", "Shell", "command"),
+        ("copilot", "bash", "command"),
+        ("cursor", "Write", "path"),
+        ("copilot", "create", "file_path"),
+        ("claude", "Read", "file_path"),
+    ):
+        host = HOSTS[name]
+        theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+        for others in ({}, {"path": "ok"}, {"cmd": "ls"}):
+            heard = host.hear(question(host, theirs, {**others, key: value}, tool), theirs)
+            assert "not a text" in heard.fault, (name, tool)
+            assert denies(host, heard)
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "switch"), [("claude", "Edit", "replace_all"), ("gemini", "replace", "allow_multiple")]
+)
+def test_an_edit_of_every_place_is_judged_and_sent_back_as_it_was(name: str, tool: str, switch: str) -> None:
+    """Our `replace` has no such argument. The call is still one that guards can judge and rewrite."""
+    host = HOSTS[name]
+    theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+    arguments = {"file_path": "/w/a", "old_string": "x", "new_string": "y", switch: True}
+    heard = host.hear(question(host, theirs, arguments, tool), theirs)
+    assert (heard.fault, heard.has_whole, heard.questions[0]["tool_input"]) == ("", True, arguments)
+    assert heard.tool is not None
+    changed = {**arguments, "new_string": "z"}
+    sent = heard.tool.rewritten(heard.arguments, changed, "/w")
+    assert sent.items() >= changed.items()
+    del changed[switch]
+    assert heard.tool.rewritten(heard.arguments, changed, "/w")[switch] is False
+
+
 @pytest.mark.attack("30.F8", "a second spelling of an argument hides the real one")
 @pytest.mark.parametrize(
     ("name", "tool", "arguments"),
@@ -146,7 +185,7 @@ def test_a_guard_sees_each_file_of_a_patch_or_the_call_is_denied(tmp_path: Path)
         ("Bash", f"apply_patch <<'EOF'\n{PATCH}\nEOF\necho done", "can't be read completely"),
         ("apply_patch", f"{PATCH}\n{PATCH}", "can't be read completely"),
         ("apply_patch", None, "can't be read completely"),
-        ("Bash", ["apply_patch", PATCH], "can't be read completely"),
+        ("Bash", ["apply_patch", PATCH], "not a text"),
         ("Bash", None, "can't be read completely"),
         ("Bash", "ls", ""),
     ]

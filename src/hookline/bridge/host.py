@@ -9,6 +9,7 @@ from hookline.contract.answers import kind_of
 from hookline.contract.arguments import ToolArguments
 from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.verdict import Verdict
+from hookline.dialects.spellings import must_be_text
 from hookline.dialects.table import Arguments, Tool
 from hookline.errors import HooklineError
 from hookline.shell.patches import ChangeKind, FileChange, paths_in_patch
@@ -142,6 +143,10 @@ def with_question(
 
 def with_call(heard: Heard, tool: Tool, arguments: Arguments, fields: Mapping[str, Any]) -> Heard:
     """What is heard about a tool call: a question for each reading of its arguments."""
+    for name, value in arguments.items():
+        if not isinstance(value, str | None) and must_be_text(tool.ours, name):
+            fault = f"the argument `{name}` of {tool.theirs} is {kind_of(value)}, not a text, so it can't be judged"
+            return replace(heard, fault=fault)
     readings = tool.readings(arguments)
     questions = tuple({**fields, "tool_input": reading} for reading in readings)
     # Which reading a rewrite would have to change is not known.

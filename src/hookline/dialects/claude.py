@@ -21,7 +21,7 @@ from hookline.dialects._reading import (
     text_of_result,
 )
 from hookline.dialects._transcript import in_claude_form
-from hookline.dialects.table import Arguments, Dialect, Event, Printed, Reading, Tool, UntranslatableError
+from hookline.dialects.table import Arguments, Dialect, Event, Printed, Reading, Tool
 
 EVENTS = {
     "PreToolUse": HookEventName.BEFORE_TOOL,
@@ -312,13 +312,8 @@ def _from_line_zero(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _to_replace_all(arguments: dict[str, Any]) -> dict[str, Any]:
     count = arguments.pop("expected_replacements", 1)
-    return {**arguments, "replace_all": isinstance(count, int) and count > 1}
-
-
-def _no_replace_all(arguments: dict[str, Any]) -> dict[str, Any]:
-    if arguments.pop("replace_all", False) is True:
-        raise UntranslatableError("a hook asks for replace_all, and replace can't replace an unknown number of places")
-    return arguments
+    is_for_all = arguments.get("replace_all") is True or (isinstance(count, int) and count > 1)
+    return {**arguments, "replace_all": is_for_all}
 
 
 def _to_grep_flags(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -362,7 +357,7 @@ CLAUDE = Dialect(
             theirs="Edit",
             aliases=("MultiEdit",),
             to_theirs=_to_replace_all,
-            to_ours=_no_replace_all,
+            without_counterpart={"replace_all": "replace can't replace an unknown number of places"},
             paths=("file_path",),
             response=_edit_response,
         ),

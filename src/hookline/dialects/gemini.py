@@ -9,7 +9,7 @@ from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS
 from hookline.contract.wire import parse_json, trim
 from hookline.dialects._reading import is_block, json_object, object_in, some_text
-from hookline.dialects.table import Dialect, Event, Printed, Reading, Rule, Tool, UntranslatableError
+from hookline.dialects.table import Dialect, Event, Printed, Reading, Rule, Tool
 
 _MCP = re.compile(r"mcp__(.+?)__(.+)")
 # From this exit code on, text is a deny.
@@ -113,13 +113,12 @@ def _from_lines(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _to_allow_multiple(arguments: dict[str, Any]) -> dict[str, Any]:
     count = arguments.pop("expected_replacements", 1)
-    return {"instruction": "", **arguments, "allow_multiple": isinstance(count, int) and count > 1}
+    is_for_all = arguments.get("allow_multiple") is True or (isinstance(count, int) and count > 1)
+    return {"instruction": "", **arguments, "allow_multiple": is_for_all}
 
 
-def _no_allow_multiple(arguments: dict[str, Any]) -> dict[str, Any]:
+def _without_instruction(arguments: dict[str, Any]) -> dict[str, Any]:
     arguments.pop("instruction", None)
-    if arguments.pop("allow_multiple", False) is True:
-        raise UntranslatableError("a hook asks for allow_multiple, and replace needs the number of places")
     return arguments
 
 
@@ -132,7 +131,13 @@ GEMINI = Dialect(
     tools=(
         Tool(ours="run_shell_command", theirs="run_shell_command", renamed={"directory": "dir_path"}),
         Tool(ours="read_file", theirs="read_file", to_theirs=_to_lines, to_ours=_from_lines),
-        Tool(ours="replace", theirs="replace", to_theirs=_to_allow_multiple, to_ours=_no_allow_multiple),
+        Tool(
+            ours="replace",
+            theirs="replace",
+            to_theirs=_to_allow_multiple,
+            to_ours=_without_instruction,
+            without_counterpart={"allow_multiple": "replace needs the number of places"},
+        ),
         Tool(ours="list_directory", theirs="list_directory", renamed=_DIRECTORY),
         Tool(ours="glob", theirs="glob", renamed=_DIRECTORY),
         Tool(

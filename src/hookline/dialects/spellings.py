@@ -23,8 +23,13 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def argument_meant(tool: str, spelling: str) -> str | None:
-    """Our name of the argument that a spelling may stand for in a call of our tool; upper case and `_` don't count."""
+    """Our name of the argument that a spelling may stand for in a call of our tool; only letters and digits count."""
     return _meanings(tool).get(_folded(spelling))
+
+
+def must_be_text(tool: str, spelling: str) -> bool:
+    """True for a command and for the path of one file: no agent takes them in another form than a text."""
+    return argument_meant(tool, spelling) in ("command", "file_path")
 
 
 @cache
@@ -34,4 +39,4 @@ def _meanings(tool: str) -> dict[str, str]:
 
 
 def _folded(name: str) -> str:
-    return name.replace("_", "").replace("-", "").casefold()
+    return "".join(filter(str.isalnum, name)).casefold()

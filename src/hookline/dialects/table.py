@@ -49,7 +49,9 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     to_theirs: Convert = unchanged
     """Converts values, after the arguments were renamed."""
     to_ours: Convert = unchanged
-    """The way back, before they are renamed; raises UntranslatableError for what has no counterpart."""
+    """The way back, before they are renamed."""
+    without_counterpart: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Their switches that ours can't express → why. In a call of theirs they stay; in a rewrite they are refused."""
     paths: tuple[str, ...] = ()
     """Their arguments that hold a path, which that agent makes absolute."""
     relative_paths: tuple[str, ...] = ()
@@ -73,10 +75,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         """Arguments that a hook gave whole, in our words; `arguments` are ours from before.
 
         A value that the hook left alone stays as it was in ours, and so do arguments that it could not see. An argument
-        that it left out is gone.
+        that it left out is gone. Raises UntranslatableError for what has no counterpart.
         """
         told = self.in_our_words(self.tell(arguments, cwd))
         new = self.in_our_words(rewritten)
+        for name, why in self.without_counterpart.items():
+            if told.get(name) or new.get(name):
+                raise UntranslatableError(f"a hook asks for {name}, and {why}")
         kept = {name: value for name, value in arguments.items() if name not in told}
         return kept | {
             name: arguments[name] if name in arguments and told.get(name, _ABSENT) == value else value
@@ -95,7 +100,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     def in_our_words(self, theirs: Arguments) -> dict[str, Any]:
         """Their arguments under our names. The agent's own name of an argument wins over one that it does not know."""
         names = {their_name: name for name, their_name in self.renamed.items()}
-        given = self.to_ours(dict(theirs))
+        off = {name for name in self.without_counterpart if theirs.get(name) is not True}
+        given = self.to_ours({name: value for name, value in theirs.items() if name not in off})
         own = {names[name]: value for name, value in given.items() if name in names}
         return {name: value for name, value in given.items() if name not in names} | own
 

@@ -189,9 +189,15 @@ _FORM = lazy_pattern(
     )""",
     re.DOTALL | re.VERBOSE,
 )
-# They only read or print their arguments.
-_READERS = frozenset("cat echo egrep fgrep file grep head ls printf stat tail type wc which".split())  # noqa: SIM905 - short
-_GIT_READERS = frozenset(("add", "blame", "commit", "diff", "log", "show", "status"))
+# They start no program that an argument names, except by the options below.
+_READERS = frozenset(
+    "cat diff echo egrep fgrep file find grep head ls printf pytest rg stat tail type wc which".split()  # noqa: SIM905 - short
+)
+_READERS_BY_COMMAND = {
+    "git": frozenset(("add", "blame", "commit", "diff", "log", "ls-files", "mv", "rm", "show", "status")),
+    "cargo": frozenset(("build", "check", "clippy", "nextest", "test")),
+}
+_RUNS_PROGRAM = lazy_pattern(r"-(?:exec|ok|-pre(?:=|$)|-hostname-bin|-config|-codex)")
 _NO_COMMAND = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&", "<&", "<", "<<<", "#"))
 
 
@@ -203,6 +209,8 @@ def patch_in_command(command: str) -> tuple[FileChange, ...] | None:
     raises PatchError.
     """
     if not _mentions(command):
+        if _may_build_name(command):
+            raise PatchError("the name of a program in it may become apply_patch; write the name without variables")
         return None
     form = _FORM.fullmatch(command)
     if form is None:
@@ -232,6 +240,27 @@ def _mentions(text: str) -> bool:
     return _APPLY.search(text) is not None or _APPLY.search(_QUOTES.sub("", text)) is not None
 
 
+def _may_build_name(command: str) -> bool:
+    """True if the name of a program in the command has a part of `apply_patch` and a part that the shell fills in."""
+    if "$" not in command and "`" not in command:
+        return False
+    if "apply" not in command and "patch" not in command:
+        return False
+    programs = [
+        next((word for word in words if "=" not in word.source), None)
+        for pipeline in _pipelines(read_script(command)[0])
+        for words in pipeline
+    ]
+    return any(word is not None and word.expansions and _may_become_name(word) for word in programs)
+
+
+def _may_become_name(word: Word) -> bool:
+    if "apply" not in word.source and "patch" not in word.source:
+        return False
+    parts = [re.escape(piece.text) if isinstance(piece, Text) else ".*" for piece in word.pieces]
+    return any(re.fullmatch("".join(parts), name) for name in ("apply_patch", "applypatch"))
+
+
 def _pipelines(items: tuple[Item, ...]) -> Iterator[list[list[Word]]]:
     """The commands of each pipeline, as their words; bodies of here-documents count as commands."""
     pipeline: list[list[Word]] = [[]]
@@ -249,17 +278,20 @@ def _pipelines(items: tuple[Item, ...]) -> Iterator[list[list[Word]]]:
 def _is_read_only(pipeline: list[list[Word]]) -> bool:
     """True if no word of the pipeline names `apply_patch`, or every command in it only reads and prints."""
     mentions = _named_in(pipeline)
-    if any(word.expansions or word.source.startswith("-") for word in mentions):
+    if any(word.expansions for word in mentions):
         return False
-    return not mentions or all(words and _reads(*map(_plain, words[:2])) for words in pipeline)
+    return not mentions or all(words and _reads(list(map(_plain, words))) for words in pipeline)
 
 
 def _named_in(pipeline: list[list[Word]]) -> list[Word]:
     return [word for words in pipeline for word in words if _mentions(word.source)]
 
 
-def _reads(program: str, argument: str = "") -> bool:
-    return program in _READERS or (program == "git" and argument in _GIT_READERS)
+def _reads(words: list[str]) -> bool:
+    program, *arguments = words
+    if program not in _READERS and not _READERS_BY_COMMAND.get(program, frozenset()).intersection(arguments[:1]):
+        return False
+    return not any(map(_RUNS_PROGRAM.match, arguments))
 
 
 def _plain(word: Word) -> str:
