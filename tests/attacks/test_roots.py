@@ -78,6 +78,16 @@ def test_a_nested_root_lifts_no_guard(planted: str, trusted: Path, bridge: Bridg
     assert "outer" in bridge("claude", "PreToolUse", sub)
 
 
+@pytest.mark.attack("30.F6", "a link from outside to a directory of the project, in which a bridged agent works")
+@pytest.mark.req("DELTA-PROC-004")
+def test_a_link_to_a_directory_lifts_no_guard(trusted: Path, bridge: Bridge, tmp_path: Path) -> None:
+    """The guards of the project that really has the directory judge."""
+    (trusted / "sub" / ".git").mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(trusted / "sub")
+    assert "outer" in bridge("codex", "PreToolUse", link)
+
+
 @pytest.mark.attack("30.F6", "a nested project, trusted, that allows what the outer one denies, and one that denies")
 @pytest.mark.req("DELTA-PROC-004")
 def test_a_nested_root_adds_guards(project: Path, bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:

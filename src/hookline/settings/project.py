@@ -61,7 +61,7 @@ def find_projects(start: str, root: str | None, environ: Mapping[str, str]) -> t
     above = _with_settings(named, environ)
     trusted = _trusted(above) if any(one != usual.directory for one in above) else []
     outer = trusted[-1] if trusted else usual.directory
-    inside = [one for one in above if one != outer and is_below(one, outer)]
+    inside = [one for one in above if one != outer and (one in trusted or is_below(one, outer))]
     inside += [one for one in _with_settings(start, environ) if one != outer and one not in above]
     return outer, tuple(inside)
 
@@ -72,18 +72,22 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def _with_settings(start: str, environ: Mapping[str, str]) -> list[str]:
-    """The directory and its parents that have a project's settings, the innermost first."""
+    """The directory and its parents that have a project's settings, the innermost first.
+
+    If a link leads to the directory, its real parents follow: a link must not lift their guards.
+    """
     home = os.path.realpath(home_of(environ))
-    found: list[str] = []
-    directory = os.path.abspath(start)  # noqa: PTH100 - not resolved
-    while os.path.realpath(directory) != home:
-        file = os.path.join(directory, PROJECT_FILE)  # noqa: PTH118 - as text
-        if os.path.lexists(file) and (directory == start or _fault(directory, file) is None):
-            found.append(directory)
-        if (above := os.path.dirname(directory)) == directory:  # noqa: PTH120 - as text
-            break
-        directory = above
-    return found
+    found: dict[str, str] = {}
+    for first in dict.fromkeys((os.path.abspath(start), os.path.realpath(start))):  # noqa: PTH100 - not resolved
+        directory = first
+        while (real := os.path.realpath(directory)) != home:
+            file = os.path.join(directory, PROJECT_FILE)  # noqa: PTH118 - as text
+            if os.path.lexists(file) and (directory == start or _fault(directory, file) is None):
+                found.setdefault(real, directory)
+            if (above := os.path.dirname(directory)) == directory:  # noqa: PTH120 - as text
+                break
+            directory = above
+    return list(found.values())
 
 
 def _trusted(directories: list[str]) -> list[str]:
