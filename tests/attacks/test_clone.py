@@ -1,12 +1,14 @@
 """A cloned project that tries to run code in every command: modules, git configuration, hooks, other agents' files."""
 
 import argparse
+import hashlib
 import json
 import os
 import re
 import selectors
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -320,6 +322,32 @@ def test_a_copy_of_a_project_stays_in_its_directory(project: Path, tmp_path: Pat
         assert (copy / "a" / "b").read_text() == "theirs"
         assert head_of(copy)
     assert (mine / "b").read_text() == "mine"
+
+
+def write_index(project: Path, mode: int, path: str) -> None:
+    """Write an index of git with one entry, which git itself would not put there."""
+    name = path.encode()
+    entry = struct.pack(">10I20xH", 1, 0, 1, 0, 0, 0, mode, 0, 0, 5, len(name)) + name
+    data = b"DIRC" + struct.pack(">2I", 2, 1) + entry + bytes(8 - len(entry) % 8)
+    (project / ".git" / "index").write_bytes(data + hashlib.sha1(data, usedforsecurity=False).digest())
+
+
+@pytest.mark.attack("30.F5", "an index of git with paths outside of the project: a copy would delete and link there")
+@pytest.mark.parametrize("mode", [0o100644, 0o160000])
+def test_a_copy_takes_no_path_from_a_hostile_index(project: Path, tmp_path: Path, mode: int) -> None:
+    """Git lists such paths without a check, and the files were removed, or replaced by links to the project."""
+    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "x"], check=True)
+    write(tmp_path / "mine", "mine")
+    new = tmp_path / "new"
+    for target in (tmp_path / "mine", new):
+        for path in (f"{'../' * 30}{str(target)[1:]}", str(target), ".git/hooks/x", "a/.GIT/config"):
+            write_index(project, mode, path)
+            with pytest.raises(NoCopyError, match="no checkout would write"), project_at(str(project)):
+                pass
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert not os.path.lexists(new)
 
 
 @pytest.mark.req("DELTA-PROC-001")

@@ -128,7 +128,8 @@ def _take_over(repository: Path, top: Path, copy: Path) -> None:
     """Brings what is not committed into the copy, and links what git does not keep."""
 
     def listed(*options: str) -> list[str]:
-        return [name for name in _git(repository, "ls-files", "-z", *options, top=top).split("\0") if name]
+        output = _git(repository, "ls-files", "-z", *options, top=top)
+        return [_safe(name, top) for name in output.split("\0") if name]
 
     changed = listed("--modified", "--deleted", "--others", "--exclude-standard")
     for name in changed:
@@ -141,7 +142,8 @@ def _take_over(repository: Path, top: Path, copy: Path) -> None:
                 shutil.rmtree(copy / name)
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(top / name, copy / name, follow_symlinks=False)
-    submodules = [line.split("\t", 1)[1] for line in listed("--stage") if line.startswith(_SUBMODULE)]
+    staged = _git(repository, "ls-files", "-z", "--stage", top=top).split("\0")
+    submodules = [_safe(line.split("\t", 1)[1], top) for line in staged if line.startswith(_SUBMODULE)]
     for name in (*listed("--others", "--ignored", "--exclude-standard", "--directory"), *submodules):
         target = copy / name.rstrip("/")
         _make_real(copy, Path(name).parent)
@@ -150,6 +152,16 @@ def _take_over(repository: Path, top: Path, copy: Path) -> None:
         if not os.path.lexists(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(top / name.rstrip("/"))
+
+
+def _safe(name: str, top: Path) -> str:
+    """The name of a file as git lists it; NoCopyError if it leads out of the copy or into its git directory.
+
+    Git lists what the project's index says, and does not check it.
+    """
+    if name.startswith("/") or {part.casefold() for part in name.split("/")} & {"..", ".git"}:
+        raise NoCopyError(f"{top / '.git' / 'index'} has a path that no checkout would write: {name}")
+    return name
 
 
 def _make_real(copy: Path, folder: Path) -> None:
