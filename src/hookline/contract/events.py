@@ -35,6 +35,20 @@ LIFECYCLE_EVENTS = frozenset(
 )
 """The events around prompts and sessions, whose answers are applied only where the settings say so."""
 
+WATCHED_EVENTS = frozenset({HookEventName.SESSION_END, HookEventName.NOTIFICATION})
+"""The events whose hooks only watch, whatever the settings say."""
+
+BLOCKABLE_EVENTS = frozenset(
+    {
+        HookEventName.BEFORE_TOOL,
+        HookEventName.BEFORE_MODEL,
+        HookEventName.BEFORE_AGENT,
+        HookEventName.AFTER_AGENT,
+        HookEventName.PRE_COMPRESS,
+    }
+)
+"""The events on which a block keeps back what comes next: the operation, or the end of the agent's turn."""
+
 EVENT_DESCRIPTIONS: Mapping[HookEventName, str] = {
     HookEventName.BEFORE_TOOL: "Before a tool runs: can block it or change its input.",
     HookEventName.AFTER_TOOL: "After a tool ran: can add context for the model and hide its output from the user.",

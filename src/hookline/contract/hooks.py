@@ -169,6 +169,8 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """True for a hook without which nothing goes on: where it can't run, its event is blocked if that is possible."""
     policy: PolicyMark | None = None
     """Set for a hook of the company's policy."""
+    is_canary: bool = False
+    """True for the guard of `hookline prove`, and for no other hook, whatever its name is."""
     project: str | None = None
     """The directory of a project inside the session's own, if the hook is from there: it runs and is trusted there."""
     mode: HookMode = HookMode.ENFORCE
@@ -188,7 +190,12 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def counts(self) -> bool:
         """Whether its answers are applied: on lifecycle events only if settings say so, never in a trial."""
-        return self.mode is HookMode.ENFORCE and (self.is_applied or self.event not in LIFECYCLE_EVENTS)
+        return self.mode is HookMode.ENFORCE and self.would_count
+
+    @property
+    def would_count(self) -> bool:
+        """Whether its answers are applied, or would be if it were not on trial."""
+        return self.is_applied or self.event not in LIFECYCLE_EVENTS
 
     @property
     def why_strict(self) -> str:

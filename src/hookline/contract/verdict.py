@@ -9,7 +9,7 @@ import msgspec
 
 from hookline.contract.answers import PATHS, Answer, ToolSelection, said
 from hookline.contract.denials import shortened
-from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
+from hookline.contract.events import BLOCKABLE_EVENTS, BLOCKING_DECISIONS, WATCHED_EVENTS, HookDecision, HookEventName
 from hookline.contract.hooks import HookEntry, particulars
 from hookline.contract.vocabulary import LIFECYCLE_REMEDY, NOT_ASKED, Decider, HookMode, OnError, RunWay
 from hookline.contract.wire import to_plain
@@ -219,6 +219,11 @@ class Trial(msgspec.Struct, frozen=True):
     reason: str | None
 
     @property
+    def keeps_back(self) -> bool:
+        """Whether the operation would not have taken place, or the agent would have stopped."""
+        return self.would in (_BLOCK, _STOP)
+
+    @property
     def message(self) -> str:
         """What the person is told."""
         why = f": {self.reason}" if self.reason else ""
@@ -406,18 +411,29 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         return msgspec.convert(data, cls)
 
 
+_BLOCK, _STOP = "block", "stop the agent at"
+
+
 def would_have(run: HookExecutionResult) -> Iterator[tuple[str, str | None]]:
-    """What a run would have come to, each with its reason: what it answers, or what its failure means."""
+    """What a run would have come to, each with its reason: what it answers, or what its failure means.
+
+    Only what its event lets hooks do: no block is heard after a model call, for example.
+    """
+    if run.event in WATCHED_EVENTS or not run.hook.would_count:
+        return
     if run.failed and run.hook.on_error is OnError.BLOCK:
-        yield "block", run.error or f"it failed, and {run.hook.why_strict}"
+        if run.event in BLOCKABLE_EVENTS:
+            yield _BLOCK, run.error or f"it failed, and {run.hook.why_strict}"
         return
     if (answer := run.answer) is None:
         return
-    if answer.blocks:
-        yield "block", answer.why
+    if answer.blocks and run.event in BLOCKABLE_EVENTS:
+        yield _BLOCK, answer.why
+    elif answer.blocks and run.event is HookEventName.AFTER_TOOL:
+        yield "change", answer.why  # the model reads the reason
     if answer.stops:
-        yield "stop the agent at", answer.why_stopped
-    if answer.asks and not answer.blocks:
+        yield _STOP, answer.why_stopped
+    if answer.asks and not answer.blocks and run.event is HookEventName.BEFORE_TOOL:
         yield "ask about", answer.why
     if answer.is_specific and not answer.blocks:
         yield "change", None

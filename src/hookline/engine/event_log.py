@@ -35,7 +35,7 @@ from hookline.contract.records import (
 )
 from hookline.contract.text import tell
 from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict, would_have
-from hookline.contract.vocabulary import CANARY_AGENT, CANARY_HOOK, FiredBy, HookMode
+from hookline.contract.vocabulary import CANARY_AGENT, FiredBy, HookMode
 from hookline.contract.wire import utc_timestamp
 from hookline.contract.words import (
     HookResult,
@@ -151,7 +151,7 @@ class EventLog:
             if run.answer is not None and run.answer.doubt is not None:
                 self._report_unheard(run, run.answer.doubt)
         asked_by = {**self._asked_by(session), **({} if self.policy is None else {"policy": self.policy})}
-        if any(run.hook.label == CANARY_HOOK and run.blocks for run in verdict.runs):
+        if any(run.hook.is_canary and run.blocks for run in verdict.runs):
             asked_by["fired_by"] = FiredBy.CANARY.value
         if verdict.arguments is not None:
             arguments = verdict.arguments
@@ -338,7 +338,7 @@ def _what_happened(verdict: Verdict, outcome: Outcome, untrusted: Sequence[str])
     if verdict.invalid is not None and verdict.deciders:
         reason = f"{', '.join(verdict.deciders)} rewrote its arguments, and they can't be used"
     if outcome is Outcome.WOULD_BLOCK:
-        reason = next((trial.reason for trial in verdict.trials), None)
+        reason = next((trial.reason for trial in verdict.trials if trial.keeps_back), None)
     shown = show_outcome(outcome, is_rewritten=bool(verdict.effect))
     if outcome is not Outcome.ALLOWED and reason:
         shown = f"{shown}: {reason}"

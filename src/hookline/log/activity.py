@@ -18,7 +18,7 @@ _DAY_S = 24 * 60 * _MINUTE_S
 _STEPS = (10 * _MINUTE_S, 60 * _MINUTE_S, 6 * 60 * _MINUTE_S, _DAY_S, 7 * _DAY_S, 30 * _DAY_S)
 _COUNTED = {
     Outcome.BLOCKED.value: "blocked",
-    Outcome.STOPPED.value: "blocked",
+    Outcome.STOPPED.value: "stopped",
     Outcome.ASKED.value: "asked",
     Outcome.WOULD_BLOCK.value: "wouldBlock",
 }

@@ -207,7 +207,9 @@ def _decode_line(line: bytes) -> LogEntry | None:
 
 
 def _has_decision(record: Judged, decision: str) -> bool:
-    return record.is_block if decision in BLOCKING_DECISIONS else record.is_run and record.decision == decision
+    if decision in BLOCKING_DECISIONS:
+        return record.is_block
+    return record.is_run and record.decision == decision and record.mode is None
 
 
 _DECODER = msgspec.json.Decoder(LogEntry)

@@ -332,6 +332,7 @@ class HookReader:
             project=self._layer.project,
             required=hook.required,
             policy=self._layer.policy and self._layer.policy.mark,
+            is_canary=self._layer.is_canary,
             is_applied=self._is_applied(event, is_theirs=table is not None),
             dialect=context.dialect,
             their_event=context.event if table is not None and context.event in table.events else None,

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.fleet.company import Company, agents_off, settings
 
+from hookline.cli.main import main
+from hookline.contract.events import BLOCKABLE_EVENTS, WATCHED_EVENTS, HookEventName
 from hookline.contract.vocabulary import REAL_SOURCES, FiredBy
 from hookline.contract.words import HookResult, Outcome
+from hookline.engine.event_table import EVENT_TABLE
 from hookline.log.activity import chart
 from hookline.log.entry import LogQuery
 from hookline.log.paths import log_path
@@ -67,6 +70,7 @@ def rows(**given: str) -> list[dict[str, Any]]:
             says(decision="deny"), "BeforeTool", {"mode": "shadow"}, "would block", "would block", id="shadow-json"
         ),
         pytest.param("exit 2", "AfterTool", {}, "blocked", "allowed", id="too-late"),
+        pytest.param("exit 2", "AfterTool", {"mode": "shadow"}, "would block", "allowed", id="shadow-too-late"),
     ],
 )
 def test_one_vocabulary(
@@ -91,6 +95,36 @@ def test_one_vocabulary(
     assert "make it" in first
     assert "make it" in last or "rewritten" in outcome
     assert {result, word} <= {*HookResult, *Outcome}
+
+
+@pytest.mark.req("CLAIM-001")
+@pytest.mark.parametrize("lifecycle", ["apply", "watch"])
+def test_what_would_be_blocked_is_what_the_mode_enforce_blocks(workbench: "Workbench", lifecycle: str) -> None:
+    """On every event: a hook on trial claims no block that its event does not hear."""
+    outcomes: dict[str, list[str]] = {}
+    for mode in ("enforce", "shadow"):
+        hooks = {event.value: guards("exit 2", event=event, mode=mode)["hooks"][event] for event in HookEventName}
+        workbench.write(workbench.user_file, {"hooks": hooks, "hooksConfig": {"lifecycle": lifecycle}})
+        for event in HookEventName:
+            main(["fire", event])
+            record = log_records(workbench, "--event", event)[-1]
+            outcomes.setdefault(event, []).append(record["outcome"])
+    assert all(was == now.replace("would block", "blocked") for was, now in outcomes.values())
+    assert outcomes["BeforeTool"] == ["blocked", "would block"]
+    rows = EVENT_TABLE.items()
+    assert {event for event, row in rows if row.can_block or row.can_go_on} == BLOCKABLE_EVENTS
+    assert {event for event, row in rows if row.only_watches} == WATCHED_EVENTS
+
+
+@pytest.mark.req("CLAIM-001")
+def test_the_reason_of_what_would_be_blocked_is_that_of_the_block(workbench: "Workbench") -> None:
+    """Not that of another hook on trial, which came first."""
+    asks = says(decision="ask", reason="sure?")
+    changes = says(hookSpecificOutput={"tool_input": {"a": 1}})
+    workbench.write(workbench.user_file, guards(changes, asks, "echo far too bad >&2; exit 2", mode="shadow"))
+    workbench.fire("t", command="ls")
+    assert "BeforeTool t: would block: far too bad (" in workbench.run("log")
+    assert "would ask" not in workbench.run("log", "--decision", "ask")
 
 
 @pytest.mark.req("CLAIM-001")
@@ -237,6 +271,17 @@ def test_a_canary_is_marked_and_left_out(workbench: "Workbench") -> None:
     assert workbench.json("stats")["events"] == {"allowed": 1}
     assert workbench.json("replay")["events"] == 1
     assert workbench.json("backtest", "--from", "log")["events"] == 1
+
+
+@pytest.mark.req("CLAIM-002")
+def test_a_guard_that_is_called_like_the_canary_is_counted(workbench: "Workbench") -> None:
+    """A name can't take a guard's blocks out of the statistics."""
+    settings = guards("exit 2")
+    settings["hooks"]["BeforeTool"][0]["hooks"][0]["name"] = "hookline-canary"
+    workbench.write(workbench.user_file, settings)
+    workbench.fire("t", command="ls")
+    assert {record["firedBy"] for record in log_records(workbench)} == {"fire"}
+    assert workbench.json("stats")["events"] == {"blocked": 1}
 
 
 @pytest.mark.req("CLAIM-006")

@@ -221,7 +221,7 @@ def test_a_failing_guard_that_blocks_is_told_as_such(project: Path) -> None:
     hook = {"type": "command", "command": "exec no-such-program 2>/dev/null", "onError": "block"}
     given = {"enableHooks": True, "hooks": {"BeforeTool": [{"matcher": "^glob$", "hooks": [hook]}]}}
     assert [text for _, _, text in findings(Config(project, settings=given))] == [
-        "exited with code 127; its onError is block, so it blocks every time (tried on glob)"
+        "exited with code 127; its onError is block, so this failure blocks (tried on glob)"
     ]
 
 

@@ -41,6 +41,7 @@ def _chart(bars: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             paint(f"{bar[name]} {word}")
             for name, word, paint in (
                 ("blocked", "blocked", style.bad),
+                ("stopped", "stopped", style.bad),
                 ("asked", "asked", style.warn),
                 ("wouldBlock", "would block", style.warn),
             )
@@ -52,7 +53,7 @@ def _chart(bars: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _bar(bar: Mapping[str, Any], most: int, room: int) -> str:
     """The events as a bar, in which blocks and asks are painted; each that is not zero has a cell."""
     cells = max(1, round(room * bar["events"] / most)) if bar["events"] else 0
-    parts = [(bar["blocked"], style.bad), (bar["asked"], style.warn)]
+    parts = [(bar["blocked"] + bar["stopped"], style.bad), (bar["asked"], style.warn)]
     shown, left = "", cells
     for count, paint in parts:
         size = min(left, max(1, round(room * count / most))) if count else 0

@@ -12,7 +12,7 @@ from hookline.contract.answers import ToolSelection
 from hookline.contract.endings import show_ending
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import HookExecutionResult, Verdict
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY, HookMode, RunWay
+from hookline.contract.vocabulary import LIFECYCLE_REMEDY, RunWay
 from hookline.contract.words import HookResult, outcome_of, run_result, show_outcome
 from hookline.engine.event_table import EVENT_TABLE
 
@@ -47,7 +47,7 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool, project: str) -> It
     yield ""
     if EVENT_TABLE[verdict.event].only_watches:
         yield style.good("Allowed: ") + f"{verdict.event} hooks only watch, and their answers are not applied."
-    elif verdict.runs and not any(_may_count(run) for run in verdict.runs):
+    elif verdict.runs and not any(run.hook.would_count for run in verdict.runs):
         yield style.good("Allowed: ") + f"what {verdict.event} hooks answer is not applied; {LIFECYCLE_REMEDY}."
     else:
         yield from _decision_lines(verdict)
@@ -59,10 +59,6 @@ def _note_lines(verdict: Verdict) -> Iterator[str]:
         yield style.warn(f"  note: {one_line(trial.message)}")
     for undone in verdict.overridden:
         yield style.warn(f"  note: {undone.by} overrode the {undone.field} of {undone.of}")
-
-
-def _may_count(run: HookExecutionResult) -> bool:
-    return run.hook.counts or run.hook.mode is not HookMode.ENFORCE
 
 
 def _run_lines(run: HookExecutionResult, project: str) -> Iterator[str]:

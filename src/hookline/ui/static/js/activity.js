@@ -3,8 +3,8 @@ import { ask, count, h, put, svg, text } from "./dom.js";
 
 const WIDTH = 960;
 const HEIGHT = 72;
-const PARTS = [["blocked", "bar-blocked"], ["asked", "bar-asked"], ["wouldBlock", "bar-would"]];
-const WORDS = { blocked: "blocked", asked: "asked", wouldBlock: "would block" };
+const PARTS = [["blocked", "bar-blocked"], ["stopped", "bar-blocked"], ["asked", "bar-asked"], ["wouldBlock", "bar-would"]];
+const WORDS = { blocked: "blocked", stopped: "stopped", asked: "asked", wouldBlock: "would block" };
 
 /** Fills the box; a log that can't be read is reported by the timeline. */
 export async function activity(box, filters) {
