@@ -268,6 +268,24 @@ def test_the_shell_is_bash_under_its_own_name(folder: Path) -> None:
     assert invocation.argv == ("bash", "-c", "a | b")
 
 
+@pytest.mark.attack("30.F1", "a program named bash in the project, and a relative directory in PATH")
+@pytest.mark.parametrize("first", [".", "", "bin"])
+def test_the_shell_is_none_of_the_project(folder: Path, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
+    """It would run in place of the user's guards, and let everything pass."""
+    planted = folder / first / "bash"
+    planted.parent.mkdir(exist_ok=True)
+    planted.write_text("#!/bin/sh\n")
+    planted.chmod(0o755)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", f"{first}:{os.environ['PATH']}")
+    commands._shell.cache_clear()
+    try:
+        invocation = shell_invocation("a | b", str(folder), _variables(folder, {}))
+    finally:
+        commands._shell.cache_clear()
+    assert Path(os.fsdecode(invocation.executable)).is_absolute()
+
+
 @pytest.mark.parametrize("option", ["-x; exit 2", "--version", "+x", "-e -c"])
 def test_a_command_is_never_an_option_of_the_shell(
     job: "MakeJob", monkeypatch: pytest.MonkeyPatch, option: str

@@ -110,7 +110,8 @@ def _argv(command: str, environment: Environment) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=1)
 def _shell() -> tuple[str, str]:
-    bash = _which("bash", os.get_exec_path())
+    # A relative entry of PATH is a directory of whichever project this is.
+    bash = _which("bash", filter(os.path.isabs, os.get_exec_path()))
     return (bash, "bash") if bash else ("/bin/sh", "sh")
 
 
