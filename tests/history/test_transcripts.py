@@ -1,6 +1,7 @@
 """What other agents did, from transcripts in the forms that they write."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,19 @@ def test_every_place_is_known_or_named(agent: str, known: list[str], unknown: li
     found = find_transcripts(agent, {"HOME": str(tmp_path)})
     assert {*found.unknown} == {home / name for name in unknown}
     assert {*found.files} == {home / name for name in (*known, *unknown) if name.endswith(".jsonl")}
+
+
+def test_a_transcript_that_can_not_be_read_is_named(tmp_path: Path) -> None:
+    """A compressed one, and something else than a file under the name of one: calls may be missing."""
+    folder = tmp_path / ".claude/projects/p/s/subagents"
+    folder.mkdir(parents=True)
+    (folder / "agent-1.jsonl.gz").write_bytes(b"")
+    (folder / "agent-2.jsonl").symlink_to("/dev/zero")
+    (folder / "agent-3.jsonl").symlink_to(tmp_path / "gone")
+    os.mkfifo(folder / "agent-4.jsonl")
+    found = find_transcripts("claude", {"HOME": str(tmp_path)})
+    assert found.files == ()
+    assert {*found.unknown} == {*folder.iterdir()}
 
 
 def test_links_between_folders_of_transcripts_end(tmp_path: Path) -> None:

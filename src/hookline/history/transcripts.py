@@ -24,8 +24,8 @@ class Agent(NamedTuple):
     patterns: tuple[str, ...]
     """The places of its transcripts, those of subagents included; files elsewhere are named as unknown."""
     read: Callable[[Path], Transcript]
-    endings: tuple[str, ...] = (".jsonl",)
-    """The last of a file's endings that a transcript may have; `.jsonl` can be read."""
+    endings: frozenset[str] = frozenset({".jsonl"})
+    """The endings that a transcript may have, such as `.jsonl.gz`; a file can be read if `.jsonl` is the last one."""
 
 
 AGENTS: Mapping[str, Agent] = {
@@ -43,13 +43,13 @@ AGENTS: Mapping[str, Agent] = {
         ("sessions", "archived_sessions"),
         ("sessions/*/*/*/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl"),
         codex.read,
-        (".jsonl", ".zst"),
+        frozenset({".jsonl", ".zst"}),
     ),
     "gemini": Agent(
         ("tmp/*/chats",),
         ("tmp/*/chats/session-*.jsonl", "tmp/*/chats/*/*.jsonl"),
         gemini.read,
-        (".jsonl", ".json"),
+        frozenset({".jsonl", ".json"}),
     ),
 }
 # Deeper than any agent nests its sessions.
@@ -62,7 +62,7 @@ class Found(NamedTuple):
     files: tuple[Path, ...]
     """All that can be read, oldest first; those in unknown places included."""
     unknown: tuple[Path, ...] = ()
-    """Files in unknown places, files of a form that can't be read, and directories that can't be listed."""
+    """Files in unknown places, files that can't be read (compressed, FIFOs, broken links), unlistable directories."""
 
     def unknown_since(self, since: str | None) -> tuple[str, ...]:
         """The unknown ones that were changed at this time or later."""
@@ -77,14 +77,15 @@ def transcripts_of(agent: str, environ: Mapping[str, str] = os.environ) -> Itera
 def find_transcripts(agent: str, environ: Mapping[str, str] = os.environ) -> Found:
     """The transcripts of an agent, or of our own, and what there is besides that may hold calls."""
     if agent == OWN:
-        return Found(_oldest_first(state_path("sessions").glob("*.jsonl")))
+        return Found(_oldest_first(path for path in state_path("sessions").glob("*.jsonl") if path.is_file()))
     home, known = agent_home(agent, environ), AGENTS[agent]
     usual = {path for pattern in known.patterns for path in home.glob(pattern)}
     files, unlisted = {*usual}, list[Path]()
     for root in (root for pattern in known.roots for root in home.glob(pattern)):
-        files.update(path for path in _walk(root, unlisted) if path.suffix in known.endings)
-    unknown = [path for path in files if path not in usual]
-    return Found(_oldest_first(path for path in files if path.suffix == ".jsonl"), (*_oldest_first(unknown), *unlisted))
+        files.update(path for path in _walk(root, unlisted) if not known.endings.isdisjoint(path.suffixes))
+    readable = {path for path in files if path.suffix == ".jsonl" and path.is_file()}
+    unknown = _oldest_first(path for path in files if path not in usual or path not in readable)
+    return Found(_oldest_first(readable), (*unknown, *unlisted))
 
 
 def _walk(root: Path, unlisted: list[Path]) -> Iterator[Path]:
@@ -108,7 +109,7 @@ def _walk(root: Path, unlisted: list[Path]) -> Iterator[Path]:
 
 
 def _oldest_first(paths: Iterable[Path]) -> tuple[Path, ...]:
-    return tuple(path for _, path in sorted((_modified_at(path), path) for path in paths if path.is_file()))
+    return tuple(path for _, path in sorted((_modified_at(path), path) for path in paths))
 
 
 def _modified_at(path: Path) -> float:
