@@ -25,7 +25,8 @@ OF_EVENTS = {
 }
 LIMITS = {
     "log": (65, SLOW | OF_EVENTS | OF_LARGE_LOGS | {"hookline.engine", "hookline.formats"}),
-    "list": (95, SLOW | (OF_EVENTS - {"hookline.child"}) | OF_LARGE_LOGS | {"hookline.engine.run"}),
+    # With all that it takes to say truly whether a hook can run.
+    "list": (104, SLOW | (OF_EVENTS - {"hookline.child"}) | OF_LARGE_LOGS | {"hookline.engine.run"}),
     "fire BeforeTool": (126, SLOW | OF_LARGE_LOGS | {"dataclasses", "hookline.log.reader", "hookline.child.http"}),
 }
 

@@ -61,7 +61,7 @@ def test_before_and_after_the_remedy(site: Path) -> None:
     )
     assert 'add "dialect": "claude" to this hook' in before.stdout
 
-    configure(site, dialect="claude")
+    configure(site, dialect="claude", onError="block")
     after = run(site, "fire", "BeforeTool", "--input", json.dumps(DELETION))
     assert (after.returncode, "Deleting is off limits." in after.stdout) == (2, True)
     checked = run(site, "check", "--strict", "--run")

@@ -623,11 +623,18 @@ def test_a_timeout_names_its_limit(project: Path) -> None:
 
 
 @pytest.mark.req("HOOK-023", "HOOK-110")
-def test_a_directory_that_is_gone_costs_the_hooks_only(tmp_path: Path) -> None:
+def test_hooks_that_cannot_be_started_block_nothing(project: Path) -> None:
     """Where hooks cannot be started at all, the caller still gets a result that blocks nothing."""
-    handler = make_handler(tmp_path / "gone", {"BeforeTool": [group("exit 2")]})
+    handler = make_handler(project, {"BeforeTool": [group("a null\0character")]})
     result = fire(handler, before_tool)
     assert (result.success, result.final_output, len(result.errors)) == (False, None, 1)
+
+
+def test_a_directory_that_is_gone_costs_no_guard(tmp_path: Path) -> None:
+    """The guard runs in the nearest directory that is there, and denies."""
+    result = fire(make_handler(tmp_path / "gone" / "deeper", {"BeforeTool": [group("exit 2")]}), before_tool)
+    assert result.final_output is not None
+    assert result.final_output.is_blocking_decision()
 
 
 @pytest.mark.req("HOOK-160", "HOOK-213", "HOOK-214")

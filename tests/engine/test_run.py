@@ -396,11 +396,11 @@ def test_a_failing_hook_costs_the_others_nothing(project: Path) -> None:
 
 
 def test_a_hook_that_cannot_be_started_has_an_error(tmp_path: Path) -> None:
-    """Without its directory a hook does not start: no exit code, and the error says why."""
-    (result,) = parallel([hook("true")], told(tmp_path / "gone"))
+    """A command that no process can have does not start: no exit code, and the error says why."""
+    (result,) = parallel([hook("a null\0character")], told(tmp_path))
     assert (result.success, result.exit_code) == (False, None)
     assert result.error is not None
-    assert str(tmp_path / "gone") in result.error
+    assert "null" in result.error
 
 
 def test_a_plugin_hook_that_must_not_fail_blocks(project: Path) -> None:

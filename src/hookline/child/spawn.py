@@ -5,7 +5,6 @@ import errno
 import fcntl
 import os
 import select
-import subprocess
 import sys
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -107,6 +106,8 @@ def _spawn_with_popen(invocation: Invocation, cwd: str, stdio: Stdio, keep: tupl
     stdin, stdout, stderr = stdio
     pairs = (entry.partition(b"=") for entry in env)
     try:
+        import subprocess  # noqa: PLC0415 - only where the faster way is not known
+
         process = subprocess.Popen(  # noqa: S603 - we are here to run the user's commands
             argv,
             executable=executable,

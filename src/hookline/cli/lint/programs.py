@@ -2,12 +2,10 @@
 
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.child.command import direct_invocation, shell_invocation
 from hookline.cli.lint.setup import Setup
@@ -15,6 +13,9 @@ from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES, HookType
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Text, Word
+
+if TYPE_CHECKING:
+    import subprocess
 
 _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")
 # After these the next word is not a script.
@@ -67,15 +68,14 @@ def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str])
     lookup = _Lookup(project_dir, environ, {**environ, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)})
     try:
         return _fault(hook.command, lookup) if hook.args is None else _lookup_fault(hook.command, lookup)
+    except TimeoutError:
+        return None
     except (OSError, ValueError) as error:
         # A null character, a variable without a name, no shell: the runner would fail in the same way.
         return f"cannot be started: {error}; fix it"
-    except subprocess.TimeoutExpired:
-        return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Lookup:
+class _Lookup(NamedTuple):
     """Where a command would be started."""
 
     project_dir: str
@@ -220,11 +220,16 @@ def _is_on_path(program: str, lookup: _Lookup) -> bool:
     return any(os.access(folder / program, os.X_OK) and (folder / program).is_file() for folder in folders)
 
 
-def _ask_shell(words: Sequence[str | bytes], environ: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
-    """What a shell says about a command; it runs nothing of it, and stands in no directory of a stranger."""
-    return subprocess.run(  # noqa: S603 - the words are ours, and the command is only read
-        words, env=environ, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PATIENCE_S
-    )
+def _ask_shell(words: Sequence[str | bytes], environ: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes]":
+    """What a shell says about a command; it runs nothing of it. Raises TimeoutError if it takes too long."""
+    import subprocess  # noqa: PLC0415 - slow to load, and most commands need no shell to be understood
+
+    try:
+        return subprocess.run(  # noqa: S603 - the words are ours, and the command is only read
+            words, env=environ, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PATIENCE_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
 
 
 def _file_fault(name: str, project_dir: str, env: Mapping[str, str]) -> str | None:
@@ -252,7 +257,7 @@ def _shebang_fault(name: str, path: Path, env: Mapping[str, str]) -> str | None:
         )
     interpreter, *rest = line[2:].decode("utf-8", "replace").split() or [""]
     if interpreter.endswith("/env") and rest and not rest[0].startswith("-"):
-        return None if shutil.which(rest[0], path=env.get("PATH")) else _no_interpreter(name, rest[0])
+        return None if _is_on_path(rest[0], _Lookup("/", {}, env)) else _no_interpreter(name, rest[0])
     return None if Path(interpreter).exists() else _no_interpreter(name, interpreter)
 
 
