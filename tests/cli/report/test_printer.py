@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from hookline.cli.report.printer import Prose, print_lines, print_question, print_wire
+from hookline.cli.report.printer import ProgressBar, Prose, print_lines, print_question, print_wire
 from hookline.cli.report.style import Style
 
 
@@ -52,3 +52,16 @@ def test_on_a_terminal_the_first_column_is_ours(stream: io.StringIO, shown: str)
     for piece in ("Allow", " it?\n", "\n", "  code\n\x1b[2J", "end"):
         prose.print(piece)
     assert stream.getvalue() == shown
+
+
+@pytest.mark.parametrize("columns", ["20", "46", "200"])
+def test_a_progress_bar_is_one_line(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    """On a narrow terminal, too: a line that is wrapped can't be drawn again."""
+    monkeypatch.setenv("COLUMNS", columns)
+    terminal = Terminal()
+    bar = ProgressBar(2000, terminal)
+    bar.step(failed=True)
+    bar.step(failed=True)
+    drawn = terminal.getvalue().split("\r\x1b[K")[1:]
+    assert len(drawn) == 2
+    assert all(len(each) < int(columns) for each in drawn)

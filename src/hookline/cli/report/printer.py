@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, TextIO
 
+from hookline.cli.main import terminal_columns
 from hookline.cli.report.style import painted
 from hookline.cli.report.text import plain
 from hookline.contract.text import visible_json
@@ -89,7 +90,8 @@ class ProgressBar:
             filled = self._WIDTH * self._done // self._total
             more = f", {self._failed} failed" if self._failed else ""
             bar = f"[{'#' * filled}{'.' * (self._WIDTH - filled)}] {self._done}/{self._total}{more}"
-            self._stream.write(f"\r\x1b[K{bar}")
+            # A line that is too long would be wrapped, and every step would leave one more line behind.
+            self._stream.write(f"\r\x1b[K{bar[: terminal_columns() - 1]}")
             self._stream.flush()
 
     def close(self) -> None:
