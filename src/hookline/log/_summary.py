@@ -23,7 +23,7 @@ class SessionSummary(msgspec.Struct, array_like=True):
     """What the log knows about one session."""
 
     agent: str | None
-    """The other agent that asked for its hooks, if that is what happened."""
+    """Who fired its events, as `Judged.shown_asker` has it."""
     project: str | None
     first: str
     """The time of its first record."""
@@ -215,7 +215,7 @@ def _session(entries: Sequence[LogEntry]) -> SessionSummary:
     times = [entry.time or "" for entry in entries]
     runs = [entry for entry in entries if entry.kind == "hook"]
     return SessionSummary(
-        agent=next((entry.agent for entry in entries if entry.agent), None),
+        agent=next(filter(None, (entry.shown_asker for entry in entries)), None),
         project=next((entry.project for entry in entries if entry.project), None),
         first=min(times),
         last=max(times),

@@ -67,6 +67,16 @@ class Judged:
         return self.agent or (OWN_AGENT if self.fired_by == FiredBy.AGENT else self.fired_by)
 
     @property
+    def shown_asker(self) -> str | None:
+        """Who fired the event, for people: an agent, `program`, or a command such as `hookline fire`.
+
+        None for a record of an older version that does not say it.
+        """
+        if self.fired_by is not None and self.fired_by not in REAL_SOURCES:
+            return f"hookline {self.fired_by}"
+        return self.agent or (OWN_AGENT if self.fired_by == FiredBy.AGENT else self.fired_by)
+
+    @property
     def is_failure(self) -> bool:
         """True for a hook that could not do its work, which is written as a warning; a deny by exit code is not."""
         return self.kind == "hook" and self.level == "warn"

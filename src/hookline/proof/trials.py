@@ -48,6 +48,8 @@ class TriedCall:
     session: str
     subject: str
     agent: str | None
+    asker: str | None
+    """Who fired the event, for people."""
     person: str
     """Where the log is of a fleet: the user and the machine."""
     digest: str | None
@@ -180,6 +182,7 @@ class _Reading:
                 session=entry.session or "",
                 subject=entry.subject or "",
                 agent=entry.agent,
+                asker=entry.shown_asker,
                 person="" if entry.machine is None else f"{entry.user or 'somebody'} at {entry.machine}",
                 digest=None if given is None else digest_of(self._clean(given)),
             )

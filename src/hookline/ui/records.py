@@ -125,15 +125,27 @@ def row_of(entry: LogEntry) -> Row:
     row: Row = msgspec.to_builtins(entry)
     row["outcome"] = outcome_word(entry)
     row["isRewritten"] = entry.kind == "event" and bool(entry.effect)
+    row["asker"] = entry.shown_asker
     return row
 
 
 def _word_of(record: Mapping[str, Any]) -> str:
     """The same word for a whole record."""
+    entry = _entry_of(record)
+    return RecordState.NOTE if entry is None else outcome_word(entry)
+
+
+def _entry_of(record: Mapping[str, Any]) -> LogEntry | None:
     try:
-        return outcome_word(msgspec.convert(record, LogEntry))
+        return msgspec.convert(record, LogEntry)
     except msgspec.ValidationError:  # the line of a stranger
-        return RecordState.NOTE
+        return None
+
+
+def _end(record: Row) -> Row:
+    entry = _entry_of(record)
+    asker = None if entry is None else entry.shown_asker
+    return {**record, "outcome": _word_of(record), "isRewritten": bool(record.get("effect")), "asker": asker}
 
 
 def whole_event(log: Path, fire: str) -> Row:
@@ -149,7 +161,7 @@ def whole_event(log: Path, fire: str) -> Row:
     end = next((record for record in others if record.get("kind") in ("event", "cancel", "fault", "start")), None)
     return {
         "fire": fire,
-        "end": None if end is None else {**end, "outcome": _word_of(end), "isRewritten": bool(end.get("effect"))},
+        "end": None if end is None else _end(end),
         "told": told,
         "runs": runs,
         "others": [record for record in others if record is not end],

@@ -19,7 +19,7 @@ from hookline.log.paths import log_path
 from hookline.log.reader import LogReader
 from hookline.proof.canary import canary_at
 from hookline.settings.paths import default_paths
-from hookline.ui.records import timeline
+from hookline.ui.records import sessions, timeline, whole_event
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Workbench
@@ -162,6 +162,18 @@ def test_fire_is_no_evidence(workbench: "Workbench") -> None:
     assert (hook["runs"], hook["words"]["observed"], hook["words"]["enforced"]) == (1, None, None)
     (own,) = workbench.json("prove", "--no-canary", code=2)["words"]
     assert (own["observed"], own["enforced"]) == (None, None)
+
+
+@pytest.mark.req("CLAIM-002")
+def test_the_page_names_the_source(workbench: "Workbench") -> None:
+    """No session, row or trial of `hookline fire` is shown as one of an agent."""
+    workbench.write(workbench.user_file, guards("exit 2", mode="shadow"))
+    workbench.fire("t", command="ls")
+    (session,), (row,) = sessions(log_path(None)), rows()
+    assert (session["agent"], row["asker"]) == ("hookline fire", "hookline fire")
+    assert whole_event(log_path(None), row["fire"])["end"]["asker"] == "hookline fire"
+    (tried,) = workbench.json("stats", "--shadow")["trials"]
+    assert tried["agents"] == {"hookline fire": 1}
 
 
 @pytest.mark.req("CLAIM-002")

@@ -7,7 +7,6 @@ from typing import Any
 from hookline.cli.report.style import style
 from hookline.cli.report.text import cut, one_line, plural, show_ms, show_place
 from hookline.contract.vocabulary import ConfigSource
-from hookline.history.transcripts import OWN
 from hookline.proof.trials import Sequel, TriedHook
 
 _LONGEST = 120
@@ -45,7 +44,7 @@ def trial_report(tried: TriedHook) -> dict[str, Any]:
         "sessions": len({call.session for call in tried.calls}),
         "machines": len(tried.machines),
         "tools": _counts(call.subject for call in tried.calls),
-        "agents": _counts(call.agent or OWN for call in tried.calls),
+        "agents": _counts(call.asker or "unknown" for call in tried.calls),
         "people": _counts(call.person for call in tried.calls if call.person),
         "since": tried.since,
         "lastRun": tried.last,

@@ -16,7 +16,7 @@ export async function showEvent(view, { given }) {
       outcome(end)),
     call(end),
     h("p", { class: "message" }, text(end.message, 2000)),
-    facts({ Time: clock(end.time), Took: ms(end.duration), "Decided by": (end.by ?? []).length ? text(end.by.join(", ")) : "", Model: end.model && text(end.model), Agent: end.agent && text([end.agent, end.agentEvent].filter(Boolean).join(" ")), Machine: end.machine && text(`${end.machine} ${end.user}`), Session: end.session && text(end.session), Id: text(event.fire) }),
+    facts({ Time: clock(end.time), Took: ms(end.duration), "Decided by": (end.by ?? []).length ? text(end.by.join(", ")) : "", Model: end.model && text(end.model), "Fired by": end.asker && text([end.asker, end.agentEvent].filter(Boolean).join(" ")), Machine: end.machine && text(`${end.machine} ${end.user}`), Session: end.session && text(end.session), Id: text(event.fire) }),
     h("div", { class: "buttons" },
       h("button", { onclick: () => replay(event.fire, results) }, "Replay with today's hooks"),
       h("button", { class: "quiet", onclick: () => copyCase(event.fire, results) }, "Copy as test case")),

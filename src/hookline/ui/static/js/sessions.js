@@ -9,7 +9,7 @@ export async function showSessions(view) {
   const names = ["Session", "Last call", "Project", "Agent", "First", "Last", "Runs", "Blocks", "Failures"];
   const table = h("table", { class: "rows sessions" }, h("caption", { class: "unseen" }, "Sessions, the latest first"), h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))));
   table.append(h("tbody", {}, sessions.map((one) => {
-    const cells = [rowLink(`session/${encodeURIComponent(one.session)}`, text(one.session, 60)), call(one, 80) ?? "", one.project ? text(one.project, 200) : "", one.agent ? text(one.agent, 40) : "hookline", clock(one.first), clock(one.last), one.runs.toLocaleString(), number(one.blocks, "bad"), number(one.failures, "warn")];
+    const cells = [rowLink(`session/${encodeURIComponent(one.session)}`, text(one.session, 60)), call(one, 80) ?? "", one.project ? text(one.project, 200) : "", one.agent ? text(one.agent, 40) : "", clock(one.first), clock(one.last), one.runs.toLocaleString(), number(one.blocks, "bad"), number(one.failures, "warn")];
     return h("tr", {}, cells.map((cell, index) => h(index ? "td" : "th", { scope: index ? null : "row", "data-name": names[index] }, cell)));
   })));
   put(view, h("div", { class: "scroll" }, table));

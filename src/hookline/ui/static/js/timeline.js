@@ -100,7 +100,7 @@ export function row(entry) {
     h("div", {}, title, call(entry), entry.untrusted?.length ? h("div", { class: "message" }, "not run, because not trusted: ", text(entry.untrusted.join(", "), 200)) : null, isPlain ? null : h("div", { class: "message" }, text(entry.message, 300))),
     [outcome(entry), hasFailure(entry) ? [" ", badge("failed")] : null],
     by.length ? h("span", { class: "by" }, text(by.join(", "), 120)) : "",
-    [entry.model ? h("span", { class: "model" }, text(entry.model, 60)) : null, entry.agent ? h("span", { class: "agent" }, text(entry.agent, 40)) : null],
+    [entry.model ? h("span", { class: "model" }, text(entry.model, 60)) : null, entry.asker ? h("span", { class: "agent" }, text(entry.asker, 40)) : null],
     [entry.machine ? h("span", { class: "agent" }, text(`${entry.machine} ${entry.user}`, 80)) : null, entry.session ? link(`session/${encodeURIComponent(entry.session)}`, text(entry.machine ? entry.session.slice(entry.machine.length + 1) : entry.session, 8)) : null, entry.project ? h("span", { class: "agent" }, text(entry.project.split("/").pop() || "/", 40)) : null],
     h("span", { class: "took" }, ms(entry.duration)),
   ];
