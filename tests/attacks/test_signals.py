@@ -139,6 +139,7 @@ def test_an_unknown_status_blocks(
     done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=False, timeout=60)
     count, reason = done.stdout.split("\n", 1)
     assert (count, "exit status was lost" in reason) == ("0", True), done.stdout + done.stderr
+    assert ("because its onError is block" in done.stderr) is (on_error == "block")
 
 
 @pytest.mark.attack("30.A1", "a worker that ends during an event, and whose exit status nobody can know")

@@ -90,6 +90,42 @@ def test_code_that_catches_everything_is_told_again() -> None:
     assert caught == 3
 
 
+def swallow(_event: object) -> dict[str, str]:
+    """Catches whatever comes, and answers in the end: as a bare `except:` around slow code does."""
+    until = time.monotonic() + 0.3
+    while time.monotonic() < until:
+        with contextlib.suppress(BaseException):
+            while time.monotonic() < until:
+                pass
+    return {"decision": "allow"}
+
+
+async def swallow_at_once(event: object) -> dict[str, str]:
+    return swallow(event)
+
+
+async def swallow_and_wait(event: object) -> dict[str, str]:
+    answer = swallow(event)
+    await asyncio.sleep(0.01)
+    return answer
+
+
+async def swallow_and_raise(event: object) -> None:
+    raise ValueError(swallow(event))
+
+
+@pytest.mark.req("DELTA-GUARD-005")
+@pytest.mark.attack("30.F3", "a guard that catches the exception of its deadline, and lets the call pass afterwards")
+@pytest.mark.parametrize("function", [swallow, swallow_at_once, swallow_and_wait, swallow_and_raise])
+def test_an_answer_after_the_deadline_does_not_count(project: Path, function: Any) -> None:
+    """The time of a hook is over when it is over, whatever it does with the exception."""
+    with Hooks(project, settings={"enableHooks": True}) as hooks:
+        thread = False if function is swallow else None
+        hooks.on("BeforeTool", timeout=0.1, on_error="block", thread=thread)(function)
+        content = hooks.session().sync.run_tool("t", {}, lambda _: "ran").llm_content
+    assert "timed out after 100ms" in str(content)
+
+
 def test_nothing_is_raised_after_a_call_has_ended() -> None:
     """Calls that end just when their time is over leave no exception behind."""
     for _ in range(200):

@@ -14,8 +14,8 @@ from hookline.child.spawn import HIGHEST_STDIO, move_above_stdio
 _LONGEST = 32
 
 STATUS_LOST = (
-    "the hook's exit status was lost: the program around it ignores SIGCHLD or waits for every child, "
-    "so whether the hook succeeded is not known"
+    "ended, and its exit status was lost: the program around it ignores SIGCHLD or waits for every child, "
+    "so whether it succeeded is not known"
 )
 
 

@@ -68,7 +68,9 @@ def failure_notice(run: "HookExecutionResult") -> str:
     line = "" if hook.type in _IN_PROCESS else telling_line(run.stderr)
     doubt = None if run.answer is None else run.answer.doubt
     how = f"gave an answer that can't be understood: {doubt}" if doubt and not run.failed else show_ending(run)
-    effect = f"and blocks because {hook.why_strict}" if run.blocks else "so it had no effect"
+    # Without onError only a hook blocks of which nobody knows how it ended.
+    why = hook.why_strict if hook.on_error == "block" else "it may have denied"
+    effect = f"and blocks because {why}" if run.blocks else "so it had no effect"
     label = hook.label if len(hook.label) <= _LONGEST_LABEL else f"{hook.label[:_LONGEST_LABEL]}…"
     text = f"The {run.event} hook {label} {how}{f' ({line})' if line else ''}, {effect}."
     place = hook.location if hook.type == "callable" else f"{hook.origin}: {hook.location}"

@@ -203,8 +203,8 @@ class _Calls:
         return ChildOutcome(timed_out=True, error=error, duration_ms=self._took_ms(), way=_WAY)
 
     def _timer(self, index: int) -> asyncio.TimerHandle:
-        delay = min(self._hooks[index].timeout_ms / 1000, _LONGEST_TIMER_S)
-        return self._loop.call_later(delay, self._expire, index)
+        left_s = (self._hooks[index].timeout_ms - self._took_ms()) / 1000
+        return self._loop.call_later(min(max(left_s, 0.0), _LONGEST_TIMER_S), self._expire, index)
 
     def _expire(self, index: int) -> None:
         give_up, _ = self.running[index]

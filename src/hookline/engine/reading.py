@@ -144,7 +144,7 @@ def _unknown(result: HookExecutionResult) -> HookExecutionResult:
     """The result of a hook that has run, and of which nobody knows how it ended, as a deny: it may have been one."""
     if not can_block(result.hook):
         return result
-    refusal = deny(f"{result.hook.label}: {result.error}; blocked, because it may have denied", rank=result.hook.rank)
+    refusal = deny(f"{result.hook.label} {result.error}; blocked, because it may have denied", rank=result.hook.rank)
     return msgspec.structs.replace(result, answer=refusal)
 
 

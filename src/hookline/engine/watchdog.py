@@ -66,8 +66,12 @@ class Watchdog:
             set_handler(SIGALRM, self._on_alarm)
             self._uses_alarm = True
 
-    def call(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What the function returns; HookTimeoutError if it does not within the time, or SIGTERM came."""
+    def call(self, seconds: float, function: Callable[..., Any], *arguments: Any, may_go_on: bool = False) -> Any:
+        """What the function returns; HookTimeoutError if it does not within the time, or SIGTERM came.
+
+        A function that catches that exception gains nothing: however it ends, its time is over. `may_go_on` is for
+        a step of a coroutine, which can wait after it; whoever has a timer for the coroutine ends that.
+        """
         watch = _Watch(time.monotonic() + min(seconds, _LONGEST_S))
         is_main = self._uses_alarm and watch.thread == threading.main_thread().ident
         is_main = is_main and getsignal(SIGALRM) == self._on_alarm
@@ -79,7 +83,7 @@ class Watchdog:
                 begin(watch)
                 if is_handled:
                     set_handler(SIGTERM, self._on_terminate)
-                return function(*arguments)
+                returned = function(*arguments)
             finally:
                 end(watch)
         except HookTimeoutError as error:
@@ -88,9 +92,16 @@ class Watchdog:
                 raise  # the time of a call around this one is over
             error.is_terminated = watch.is_terminated
             raise
+        except Exception as error:
+            if not watch.is_expired:
+                raise
+            raise _late(watch) from error
         finally:
             if is_handled:
                 set_handler(SIGTERM, terminate)
+        if watch.is_expired and not may_go_on:
+            raise _late(watch)
+        return returned
 
     def _begin(self, watch: _Watch) -> None:
         with self._changed:
@@ -174,7 +185,7 @@ class Watched(Coroutine[Any, Any, Any]):
     def _step(self, step: Callable[..., Any], *given: Any) -> Any:
         left_s = self._deadline - time.monotonic()
         try:
-            return WATCHDOG.call(left_s if left_s > 0 else _CLEANUP_S, step, *given)
+            return WATCHDOG.call(left_s if left_s > 0 else _CLEANUP_S, step, *given, may_go_on=True)
         except HookTimeoutError as error:
             if error.is_terminated:
                 raise_signal(SIGTERM)
@@ -186,6 +197,13 @@ def deadline_after(timeout_s: float) -> float:
     own = time.monotonic() + min(timeout_s, _LONGEST_S)
     given = event_deadline.get()
     return own if given is None else min(own, given)
+
+
+def _late(watch: _Watch) -> HookTimeoutError:
+    """The exception for a call that caught it, and ended later in a way of its own."""
+    error = HookTimeoutError()
+    error.is_terminated = watch.is_terminated
+    return error
 
 
 def _surely(end: Callable[[_Watch], None], watch: _Watch) -> None:
