@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hookline.config import Config
+from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.triggers.tools import ToolResult, execute_tool_with_hooks
 
 FORMS = {
@@ -32,6 +33,8 @@ FORMS = {
     "text-like-yaml": "decision: deny",
     "nested": '{"output":{"decision":"deny"}}',
     "fenced": '```json\n{"decision":"deny"}\n```',
+    "twice-escaped": r'{"d\u0065cision":"deny","decision":"allow"}',
+    "unread-word": '{"systemMessage":"x","result":"deny"}',
 }
 
 
@@ -58,11 +61,73 @@ def _execute(config: Config) -> str:
 def test_a_strict_hook_denies_and_quotes_what_could_not_be_read(
     tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With onError block, unless the hook clearly says yes, no; the block needs no further message."""
-    reason = _execute(_config(tmp_path, FORMS[form], onError="block"))
+    """With onError block, unless the hook clearly says yes, no; the user sees once that the hook is broken."""
+    config = _config(tmp_path, FORMS[form], onError="block")
+    reason = _execute(config)
     assert "its onError is block" in reason
     assert "deny" in reason.lower() or "block" in reason.split(", and its onError")[0].lower()
-    assert capsys.readouterr().err == ""
+    assert _execute(config) == reason
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("hookline: The BeforeTool hook g gave an answer that can't be understood: ")
+
+
+OTHER_WORDS = (
+    '{"allow": false}',
+    '{"ok": false}',
+    '{"approved": "no"}',
+    '{"permitted": 0}',
+    '{"success": false, "systemMessage": "checked"}',
+    '{"decision": "allow", "safe": false}',
+    '{"systemMessage": "checked", "checks": [{"pass": false}]}',
+    '{"message": "Unauthorized"}',
+    'checked 3 rules\n{"allow": false}',
+    "no",
+)
+
+
+@pytest.mark.attack("30.F11", "a no in words that are not read, from a guard with onError block")
+@pytest.mark.req("DELTA-ANSW-001")
+@pytest.mark.parametrize("printed", OTHER_WORDS)
+def test_a_no_in_other_words_is_no_yes(tmp_path: Path, printed: str) -> None:
+    """With onError block only a clear yes lets the tool run."""
+    assert "can't be understood" in _execute(_config(tmp_path, printed, onError="block"))
+
+
+@pytest.mark.attack("30.F12", "a deny in UTF-16, UTF-32 or EBCDIC, from a guard with onError block")
+@pytest.mark.req("DELTA-ANSW-001")
+@pytest.mark.parametrize("dialect", [OWN_DIALECT, "claude"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp037"])
+def test_an_answer_in_another_encoding_is_no_yes(tmp_path: Path, encoding: str, dialect: str) -> None:
+    """Bytes that can't be decoded may have been a deny."""
+    config = _config(tmp_path, "", onError="block", dialect=dialect)
+    (tmp_path / "answer").write_bytes('{"decision":"deny"}'.encode(encoding))
+    assert "its onError is block" in _execute(config)
+
+
+@pytest.mark.attack("30.F11", "the same from a guard that was written for Claude Code")
+@pytest.mark.parametrize("printed", ['{"allow": false}', '{"decision":"block","decision":"approve"}'])
+def test_a_guard_of_another_agent_is_judged_alike(tmp_path: Path, printed: str) -> None:
+    """Its own agent would read a yes or nothing; onError block asks for more."""
+    assert "its onError is block" in _execute(_config(tmp_path, printed, onError="block", dialect="claude"))
+
+
+@pytest.mark.req("DELTA-ANSW-001")
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "",
+        "{}",
+        "looks fine",
+        "No problems found",
+        '{"decision":"allow","confidence":0.5,"blocked":false,"errors":[]}',
+        '{"systemMessage":"no findings"}',
+        '{"suppressOutput":true}',
+        '{"hookSpecificOutput":{"hookEventName":"BeforeTool","additionalContext":"no"}}',
+    ],
+)
+def test_a_clear_yes_lets_the_tool_run(tmp_path: Path, printed: str) -> None:
+    """What the documentation calls an answer still is one."""
+    assert _execute(_config(tmp_path, printed, onError="block")).startswith("ran")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -98,3 +98,47 @@ def test_a_request_is_one_line_in_every_language() -> None:
     line = request_line("a-1", "BeforeTool", stringify_json({"text": text})).decode()
     assert len(line.splitlines()) == 1
     assert json.loads(line)["input"] == {"text": text}
+
+
+@pytest.mark.attack("30.F11", "a worker's line with a field twice")
+@pytest.mark.req("DELTA-ANSW-002")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        b'"output":{"decision":"deny"},"output":null',
+        rb'"output":{"decision":"deny"},"outpu\u0074":null',
+        b'"output":{"decision":"deny"},"output":{"decision":"allow"}',
+        b'"exit":2,"output":null,"exit":0',
+        b'"output":null,"decision":"deny"',
+        b'"output":null,"ok":false',
+        b'"output":null,"id":"a"',
+        b'"output":null,"output":null,"x":"\xff"',
+    ],
+)
+def test_a_line_that_can_be_read_in_two_ways_is_wrong(fields: bytes) -> None:
+    """Of a field that is given twice, and of a no in a field that is not read, no yes is made."""
+    with pytest.raises(WrongLineError):
+        read_answer(b'{"id":"a",' + fields + b"}")
+
+
+@pytest.mark.attack("30.F18", "a worker reports an error, with or without a deny beside it")
+@pytest.mark.req("DELTA-ANSW-002")
+@pytest.mark.parametrize(
+    ("fields", "code", "stderr"),
+    [
+        (b'"error":"no rules"', 1, b"no rules"),
+        (b'"error":"no rules","output":null', 1, b"no rules"),
+        (b'"error":{"message":"no rules"},"output":{}', 1, b'{"message":"no rules"}'),
+        (b'"error":"no rules","exit":2,"stderr":"denied"', 2, b"denied\nno rules"),
+        (b'"error":"no rules","output":{"decision":"deny"}', 0, b"no rules"),
+        (b'"error":"no rules","output":{"continue":false}', 0, b"no rules"),
+        (b'"error":"no rules","output":{"decision":"allow"}', 1, b"no rules"),
+        (b'"error":null,"output":{"decision":"allow"}', 0, b""),
+        (b'"error":"","output":{"decision":"allow"}', 0, b""),
+        (b'"event":"BeforeTool","output":{"decision":"allow"}', 0, b""),
+    ],
+)
+def test_an_error_in_a_line_is_a_failure(fields: bytes, code: int, stderr: bytes) -> None:
+    """Its text is the hook's stderr; a deny beside it counts."""
+    _, outcome = read_answer(b'{"id":"a",' + fields + b"}")
+    assert (outcome.exit_code, outcome.stderr) == (code, stderr)

@@ -15,6 +15,7 @@ from hookline.child.job import ChildOutcome
 from hookline.child.nats import UnreachableError, close, connect
 from hookline.child.nats_bus import NatsBus
 from hookline.child.own_loop import OwnLoop
+from hookline.contract.answers import text_of
 from hookline.contract.fleet import Server
 from hookline.contract.messages import AskerFacts, Message, MessageBusType
 from hookline.contract.verdict import Verdict
@@ -211,7 +212,7 @@ async def _outcome(line: _Line, job: RemoteJob) -> ChildOutcome:
     about = f"the workers of {job.subject}"
     try:
         message = await line.ask(job, _request(job))
-        return _read(message, job)
+        return outcome_of(message, job)
     except UnreachableError as error:
         return ChildOutcome(error=f"could not ask {about}: {error}")
     except NoAnswerError as error:
@@ -234,15 +235,19 @@ def _request(job: RemoteJob) -> Message:
     }
 
 
-def _read(message: Message, job: RemoteJob) -> ChildOutcome:
+def outcome_of(message: Message, job: RemoteJob) -> ChildOutcome:
+    """The outcome of a hook that this answer of a worker means."""
     worker = str(message.get("worker"))
     failure = message.get("error")
-    if isinstance(failure, Mapping):
-        return ChildOutcome(error=f"was not run by worker {worker}: {failure.get('message')}", worker=worker)
+    why = text_of(failure.get("message") or failure if isinstance(failure, Mapping) else failure)
     try:
         verdict = Verdict.from_dict(message["verdict"])
     except (KeyError, TypeError, ValueError) as error:
-        return ChildOutcome(error=f"got an answer of worker {worker} that is no verdict: {error!r}", worker=worker)
+        if why is None:
+            return ChildOutcome(error=f"got an answer of worker {worker} that is no verdict: {error!r}", worker=worker)
+        return ChildOutcome(error=f"was not run by worker {worker}: {why}", worker=worker)
+    if why is not None and not verdict.blocked and not verdict.denied:
+        return ChildOutcome(error=f"failed on worker {worker}: {why}", worker=worker)
     if isinstance(by := message.get("by"), list) and by:
         worker = f"{worker}: {', '.join(map(str, by))}"
     if not verdict.success and not verdict.blocked and not verdict.denied and (job.is_strict or not verdict.answer):

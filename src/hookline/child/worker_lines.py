@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 
 from hookline.child.job import ChildOutcome
+from hookline.contract.answers import read_stdout, text_of
+from hookline.contract.denials import misspelt_denial, repeated_field
 from hookline.contract.wire import parse_json, stringify_json
 
 MOST_AT_ONCE = 64
@@ -19,13 +21,16 @@ class WrongLineError(Exception):
     """A line that is no answer; the text says what the worker did, as in "its worker wrote …"."""
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
     id: str
     output: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     exit: int | msgspec.UnsetType = msgspec.UNSET
     stderr: str = ""
+    error: str = ""
+    """Why the worker could not judge the event."""
 
 
+_FIELDS = frozenset(_Line.__struct_fields__)
 _decode = msgspec.json.Decoder(_Line).decode
 
 
@@ -55,18 +60,37 @@ def read_answer(line: bytes) -> tuple[str, ChildOutcome]:
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # A lone surrogate or a wrong byte in a text is no reason to lose a deny.
         said = _lenient(line)
-    if said.output is msgspec.UNSET and said.exit is msgspec.UNSET:
+    if said.output is msgspec.UNSET and said.exit is msgspec.UNSET and not said.error:
         raise WrongLineError(f"answered with neither output nor exit: {shown(line)}")
     code = 0 if said.exit is msgspec.UNSET else said.exit
     if not 0 <= code <= _LARGEST_EXIT_CODE:
         raise WrongLineError(f"gave an exit that is no exit code: {shown(line)}")
     stdout = b"" if said.output is msgspec.UNSET else _stdout(bytes(said.output), line, code)
-    return said.id, ChildOutcome(exit_code=code, stdout=stdout, stderr=said.stderr.encode("utf-8", "replace"))
+    outcome = ChildOutcome(exit_code=code, stdout=stdout, stderr=said.stderr.encode("utf-8", "replace"))
+    return said.id, _checked(outcome, said.error.strip(), line)
 
 
 def shown(line: bytes) -> str:
     """The beginning of a line, for a message."""
     return repr(line[:_SHOWN].decode("utf-8", "replace")) + ("…" if len(line) > _SHOWN else "")
+
+
+def _checked(outcome: ChildOutcome, error: str, line: bytes) -> ChildOutcome:
+    """The outcome, unless the worker reports an error or wrote a field twice: then only a no in it counts."""
+    repeated = repeated_field(line.decode("utf-8", "replace"), _FIELDS)
+    if (not error and repeated is None) or outcome.exit_code:
+        return outcome if not error else _with_error(outcome, error)
+    answer = read_stdout(outcome.stdout.decode("utf-8", "replace"))
+    if answer is not None and (answer.blocks or answer.stops or answer.asks):
+        return _with_error(outcome, error)
+    if repeated is not None:
+        raise WrongLineError(f"wrote a line that can be read in two ways: {repeated}")
+    return _with_error(ChildOutcome(exit_code=1, stderr=outcome.stderr), error)
+
+
+def _with_error(outcome: ChildOutcome, error: str) -> ChildOutcome:
+    texts = (outcome.stderr, error.encode("utf-8", "replace"))
+    return msgspec.structs.replace(outcome, stderr=b"\n".join(filter(None, texts)))
 
 
 def _stdout(output: bytes, line: bytes, code: int) -> bytes:
@@ -93,14 +117,11 @@ def _lenient(line: bytes) -> _Line:
         raise WrongLineError(f"gave an exit that is no number: {shown(line)}")
     output = msgspec.Raw(stringify_json(said["output"])) if "output" in said else msgspec.UNSET
     exit_code = msgspec.UNSET if code is None else code
-    return _Line(id=said["id"], output=output, exit=exit_code, stderr=_text(said.get("stderr")))
-
-
-def _text(value: Any) -> str:
-    """A text as it is, and anything else as JSON: the type of a reason is no reason to lose a deny."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else stringify_json(value).decode("utf-8", "replace")
+    denial = misspelt_denial({name: value for name, value in said.items() if name not in _FIELDS})
+    if denial is not None and not code:
+        raise WrongLineError(f"wrote a line with a field that is not read: {denial}: {shown(line)}")
+    texts = {name: text_of(said.get(name)) or "" for name in ("stderr", "error")}
+    return _Line(id=said["id"], output=output, exit=exit_code, **texts)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

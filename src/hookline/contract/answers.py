@@ -1,5 +1,6 @@
 """What a hook answered. All JSON that hooks print is read here, once, into an `Answer`; nothing here raises."""
 
+import re
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any, TypeVar
@@ -8,12 +9,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from hookline.contract.denials import (
-    DECIDING_KEY,
     TEXT_OF_A_DENIAL,
+    is_garbled,
     misspelt_denial,
     quoted,
-    repeated_decision,
+    repeated_field,
     shortened,
+    unknown_answer,
 )
 from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
 from hookline.contract.patterns import lazy_pattern
@@ -24,11 +26,14 @@ DEFAULT_DENY_REASON = "Blocked by hook"
 TOOL_MODES = ("AUTO", "ANY", "NONE")  # least restrictive first
 
 _DECISIONS = frozenset({*HookDecision, True, False})
-_LOOKS_LIKE_AN_ANSWER = lazy_pattern(r"""^[\[{]|(["'])(?:decision|hookSpecificOutput|continue)\1""")
+_LOOKS_LIKE_AN_ANSWER = lazy_pattern(
+    r"""\A[\[{]|^\s*\{\s*["']|(["'])(?:decision|hookSpecificOutput|continue)\1""", re.MULTILINE
+)
 _NOT_JSON = (
     "stdout looks like JSON but is not valid JSON; taken as text, and no decision was read from it;"
     " print the JSON alone, and messages on stderr"
 )
+_NOT_UTF_8 = "stdout is not in UTF-8, so no decision was read from it; print UTF-8 without a byte order mark"
 _DENIAL_IN_TEXT = (
     "stdout begins like a denial but is only text, and no decision was read from it; to deny, exit with code 2 or print"
     ' {"decision": "deny"}'
@@ -209,9 +214,12 @@ def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int =
         return None
     try:
         value = _parse(text)
+        inner = value if isinstance(value, str) else text
         if isinstance(value, str):
             value = _parse(value)
     except (ValueError, RecursionError):
+        if is_garbled(text):
+            return _plain_text(text, rank, _NOT_UTF_8)
         if TEXT_OF_A_DENIAL.match(text):
             return _plain_text(text, rank, _DENIAL_IN_TEXT)
         return _plain_text(text, rank, _NOT_JSON if _LOOKS_LIKE_AN_ANSWER.search(text) else None)
@@ -219,8 +227,7 @@ def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int =
         complaint = f"stdout is JSON but {kind_of(value)}, not an object; taken as text"
         return _plain_text(text, rank, complaint, is_doubtful=not isinstance(value, str))
     answer = read_object(value, reads, rank=rank)
-    deciding = DECIDING_KEY.findall(text)
-    if len(deciding) == len(set(deciding)) or (repeated := repeated_decision(text)) is None:
+    if (repeated := repeated_field(inner)) is None:
         return answer
     complaints = (*answer.complaints, repeated)
     return msgspec.structs.replace(answer, complaints=complaints, doubt=answer.doubt or repeated)
@@ -253,8 +260,9 @@ def read_object(value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *
         elif specific is not None:
             shown = f"hookSpecificOutput is {kind_of(specific)} ({quoted(specific)})"
             complaints.append((f"{shown}, expected an object; ignored", True))
-    if (others or other_specific) and (denial := misspelt_denial(unread)) and not any(doubt for _, doubt in complaints):
-        complaints.append((denial, True))
+    if (others or other_specific) and not any(doubt for _, doubt in complaints):
+        denial = misspelt_denial(unread) or unknown_answer(value, _COMMON_FIELDS)
+        complaints += [(denial, True)] if denial else []
     return Answer(
         **fields,
         others=others,

@@ -3,11 +3,13 @@
 import json
 import math
 import re
-from collections import UserString
+from collections import Counter, UserString
 from collections.abc import Callable, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import islice
 from numbers import Integral, Real
 from time import time_ns
 from types import NoneType, SimpleNamespace
@@ -58,6 +60,25 @@ def parse_json(text: str) -> Any:
     except ValueError:
         # JavaScript accepts a lone surrogate, 1e999 and any number of digits; of the two decoders only the slower does.
         return json.loads(text, parse_int=_whole_number, parse_constant=_refuse_constant)
+
+
+def repeated_key(text: str, among: frozenset[str] | None = None) -> tuple[str, list[Any]] | None:
+    """A key that one object of a JSON text has twice, however it is escaped, with its values; None if there is none."""
+    if text.count(":") < 2:  # noqa: PLR2004 - two keys
+        return None
+    found: list[tuple[str, list[Any]]] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) != len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            twice = (name for name, count in counts.items() if count > 1 and (among is None or name in among))
+            found.extend((name, [value for key, value in pairs if key == name]) for name in islice(twice, 1))
+        return fields
+
+    with suppress(ValueError, RecursionError):
+        json.loads(cut_depth(text), object_pairs_hook=read, parse_int=_whole_number, parse_constant=_refuse_constant)
+    return found[-1] if found else None
 
 
 def parse_own_json(data: bytes) -> Any:

@@ -13,7 +13,7 @@ from hookline.contract.denials import shortened
 from hookline.contract.endings import show_ending, show_ms
 from hookline.contract.hooks import HookEntry
 from hookline.contract.verdict import HookExecutionResult
-from hookline.contract.vocabulary import HookType, OnError
+from hookline.contract.vocabulary import OWN_DIALECT, HookType, OnError
 from hookline.engine.advice import advise
 from hookline.engine.changes import as_changes
 from hookline.engine.event_table import EVENT_TABLE, can_block
@@ -153,6 +153,10 @@ def _closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionResult
     if not can_block(result.hook) or result.blocks:
         return result
     doubt = None if result.answer is None else result.answer.doubt
+    if result.hook.dialect != OWN_DIALECT and result.stdout and doubt is None:
+        from hookline.engine.telling import doubt_about  # noqa: PLC0415 - loaded by whoever made the telling
+
+        doubt = doubt_about(result.stdout)
     if not result.success:
         why = show_ending(result)
     elif is_cut:

@@ -9,7 +9,8 @@ import msgspec
 from hookline.child.env_file import new_env_file
 from hookline.child.environment import own_environment
 from hookline.child.job import ChildOutcome
-from hookline.contract.answers import Answer, deny, read_object
+from hookline.contract.answers import Answer, deny, read_object, read_stdout
+from hookline.contract.denials import is_garbled, misspelt_denial, repeated_field
 from hookline.contract.hooks import HookEntry
 from hookline.contract.vocabulary import OWN_DIALECT
 from hookline.contract.wire import stringify_json
@@ -133,6 +134,14 @@ def hear(telling: Telling, outcome: ChildOutcome, reads: frozenset[str], *, rank
     answer = read_object(reading.answer, reads, rank=rank)
     complaints = (*reading.complaints, *answer.complaints)
     return Heard(answer=msgspec.structs.replace(answer, complaints=complaints), failed=reading.failed)
+
+
+def doubt_about(stdout: str) -> str | None:
+    """Why it is unclear what a hook of another agent decided, or None."""
+    answer = read_stdout(stdout)
+    if answer is None or answer.given is None or not answer.is_explicit:
+        return "it is not in UTF-8" if is_garbled(stdout) else None
+    return repeated_field(stdout) or misspelt_denial(answer.others)
 
 
 def _printed(outcome: ChildOutcome) -> Printed:
