@@ -202,13 +202,14 @@ def _unasked(host: Host, call: ToolCall) -> ToolCall:
     if host.unasked is Unasked.LEFT_OPEN:
         return call
     by = ", ".join(call.decided_by) or "a hook"
-    asks = f"{by} asks ({call.reason}), but this program gives no on_ask"
+    asks = f"{by} asks ({call.reason})"
     if host.unasked is Unasked.SCRIPTS_PASS and call.verdict is not None and _only_scripts_ask(call.verdict.runs):
+        asks = f"{asks}, but this program gives no on_ask"
         _log(host, call, f"{asks}, so the call goes on")
         remedy = 'give on_ask, or on_ask="allow" if that is what you want'
         host.warn_once(f"BeforeTool {call.name}: {asks}, so the call runs without a question; {remedy}")
         return replace(call, ask=False)
-    _log(host, call, f"blocked: {asks}", blocked=True)
+    _log(host, call, f"blocked: {asks}, and nobody can be asked here", blocked=True)
     return replace(call, blocked=True, reason=f"{call.reason} ({_NOBODY})")
 
 

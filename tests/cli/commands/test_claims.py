@@ -320,6 +320,10 @@ def test_fire_takes_the_names_of_another_agent(workbench: "Workbench") -> None:
     assert [seen["ours"][name] for name in ("hook_event_name", "tool_name")] == ["BeforeTool", "run_shell_command"]
     assert [seen["theirs"][name] for name in ("hook_event_name", "tool_name")] == ["PreToolUse", "Bash"]
     assert seen["ours"]["tool_input"] == {"command": "ls"} == seen["theirs"]["tool_input"]
+    workbench.run("fire", "BeforeTool", *words)
+    assert json.loads((workbench.project / "ours").read_text())["tool_name"] == "run_shell_command"
+    patch = workbench.run("fire", "PreToolUse", "--dialect", "codex", "--tool", "apply_patch", code=1)
+    assert "apply_patch of Codex can be write_file or replace here" in patch
     without = workbench.run("fire", "PreToolUse", "--tool", "Bash", code=1)
     assert "write BeforeTool, or add --dialect claude" in without
 

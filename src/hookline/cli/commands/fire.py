@@ -128,7 +128,7 @@ def _event(given: argparse.Namespace) -> "tuple[HookEventName, Dialect | None]":
         if given.event in table.events and given.event not in {*HookEventName}:
             advice = f"write {table.events[given.event]}, or add --dialect {table.name}"
             raise UsageError(f"{given.event} is an event of {table.agent}; {advice}")
-    return event_of(given.event), None
+    return event_of(given.event), dialect_of(given.dialect[0]) if given.dialect else None
 
 
 def _with_tool(
@@ -145,6 +145,10 @@ def _with_tool(
         return fields
     from hookline.dialects.table import tool_of_theirs  # noqa: PLC0415 - as above
 
+    several = [tool.ours for tool in table.tools if tool.theirs == name]
+    if len(several) > 1:
+        theirs = f"{name} of {table.agent} can be {' or '.join(several)} here, and several calls at once"
+        raise UsageError(f"{theirs}; fire one of these, or give all of it to hookline bridge {table.name}")
     tool, arguments = tool_of_theirs(table.tools, name), fields.get("tool_input")
     ours = tool.in_our_words(arguments) if isinstance(arguments, Mapping) else arguments
     return {**fields, "tool_name": tool.ours, "tool_input": ours}
