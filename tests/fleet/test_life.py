@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tests.fleet.records import KEY, event, read_all, set_up, with_server, write
 from tests.fleet.server import NatsServer
 
 from hookline.child.jetstream import make_stream
-from hookline.child.nats_bucket import Latest
+from hookline.child.nats_bucket import Bucket, Latest, set_value
 from hookline.cli.commands._fleet_facts import machine_service, read_facts
 from hookline.cli.commands.serve import fleet_thread
 from hookline.cli.main import main
@@ -275,6 +276,37 @@ def test_the_service_sends_signs_and_says_that_it_lives(
     found = read_all(nats)
     assert any(isinstance(one, Stated) and one.statement.seq >= 2 for one in found)
     assert b"event 1" in b"".join(line for one in found if isinstance(one, Arrival) for line in one.lines)
+
+
+def test_a_canary_that_ends_while_a_sign_of_life_is_sent_is_in_the_next_one(
+    nats: NatsServer, own_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the machine would be listed as one without a canary until the next minute."""
+    set_up(nats)
+    write_settings(own_home, [nats.address])
+    service = machine_service(lambda _words: None)
+    assert service is not None
+    is_sending = threading.Event()
+    try_canary = service._try_canaries
+
+    def canary() -> CanaryWord:
+        is_sending.wait(30)
+        return try_canary()
+
+    async def send(bucket: Bucket, key: str, data: bytes) -> None:
+        is_sending.set()
+        assert service._trying is not None
+        await service._trying
+        await set_value(bucket, key, data)
+
+    monkeypatch.setattr(service, "_try_canaries", canary)
+    monkeypatch.setattr("hookline.fleet.service.set_value", send)
+    thread = ServiceThread(service)
+    thread.start()
+    try:
+        wait_until(lambda: main(["fleet", "status"]) == 0 and "canary denied" in capsys.readouterr().out, 20.0)
+    finally:
+        thread.stop()
 
 
 def test_records_of_all_machines_are_shown_and_counted(

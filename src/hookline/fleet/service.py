@@ -136,8 +136,13 @@ class Service:
 
     async def _beat_if_due(self, client: "Client") -> None:
         if time.monotonic() >= self._due["beat"]:
-            await self._beat(client)
+            # Before it goes: a canary that ends meanwhile asks for the next one at once.
             self._due["beat"] = time.monotonic() + self._every_s
+            try:
+                await self._beat(client)
+            except UnreachableError:
+                self._due["beat"] = 0.0
+                raise
 
     async def _send_some(self, client: "Client", ending: asyncio.Event) -> None:
         """Sends what is there, and signs it; but not longer than until the next sign of life."""
