@@ -51,7 +51,9 @@ class Role(NamedTuple):
     asks_workers: Sequence[str] = ()
     """What it publishes for workers."""
     hears: Sequence[str] = ()
-    """What it is told of the streams."""
+    """What it is told of, when a publisher or an administrator changes it."""
+    tells: Sequence[str] = ()
+    """What others may hear, of that which it publishes."""
 
 
 def machine(team: str, name: str) -> Role:
@@ -92,6 +94,7 @@ def publisher(name: str) -> Role:
             f"$JS.API.DIRECT.GET.{_POLICY}.>",
         ],
         subscribe=[f"{inbox_of(name)}.>"],
+        tells=[f"$KV.{POLICY_BUCKET}.>"],
     )
 
 
@@ -138,7 +141,7 @@ def main(words: Sequence[str]) -> int:
     users.mkdir(parents=True, exist_ok=True)
     user = {"nkey": public_key(Path(folder, "keys", f"{name}.nk")), "permissions": permissions_of(granted)}
     imports = [] if granted.account else imports_of(granted)
-    entry = {"account": granted.account or name, "user": user, "imports": imports}
+    entry = {"account": granted.account or name, "user": user, "imports": imports, "tells": list(granted.tells)}
     (users / f"{name}.json").write_text(json.dumps(entry, indent=2))
     everybody = [json.loads(file.read_text()) for file in sorted(users.glob("*.json"))]
     # JSON is a part of the server's own format.
@@ -184,8 +187,17 @@ def accounts_of(entries: Sequence[Words]) -> Words:
         account = accounts.setdefault(entry["account"], {})
         account.setdefault("users", []).append(entry["user"])
         if entry["imports"]:
-            account["imports"] = entry["imports"]
+            account["imports"] = [*entry["imports"], *heard_of(entry, entries)]
+        if entry.get("tells"):
+            account["exports"] = [{"stream": subject} for subject in entry["tells"]]
     return accounts
+
+
+def heard_of(entry: Words, entries: Sequence[Words]) -> list[Words]:
+    """Imports of what publishers write: their messages reach the streams by an import, and nobody else from there."""
+    heard = [one["stream"]["subject"] for one in entry["imports"] if "stream" in one]
+    speakers = [one["account"] for one in entries if one.get("tells")]
+    return [{"stream": {"account": speaker, "subject": subject}} for speaker in speakers for subject in heard]
 
 
 def public_key(file: Path) -> str:

@@ -341,3 +341,27 @@ def test_the_kill_switch_works_after_the_bucket_lost_it(
         wait_until(lambda: machine.fires().blocked)
     finally:
         machine.close()
+
+
+def test_a_machine_hears_of_a_switch_at_once(place: Place, own_home: Path, tmp_path: Path) -> None:
+    """The publisher has an account of its own, so machines import what it publishes, and do not wait for their poll."""
+    del own_home
+    fleet = Fleet(place, tmp_path)
+
+    def took(count: int) -> bool:
+        return sum(news.message.endswith("in force") for news in fleet.heard) == count
+
+    async def go() -> None:
+        server = place.server("machine-laptop-7")
+        following = Follower(server, fleet.company.place("payments"), fleet.heard.append, poll_s=3600.0)
+        task = asyncio.create_task(following.run())
+        try:
+            for count, word in enumerate(("off", "on"), 1):
+                # The first one may be found by looking; the second is heard of.
+                assert await asyncio.to_thread(fleet.switch, "agents", word, "--reason", "test") == 0
+                await asyncio.to_thread(wait_until, lambda count=count: took(count))
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(go())
