@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import subprocess
 
 _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")
+_SHELL = re.compile(r"bash|dash|sh|zsh")
+_SOURCING = (".", "source")
+_CONDITION = re.compile(r"(?:^|[\s;&|(])(?:\[|test)\s")
 # After these the next word is not a script.
 _PROGRAM_OPTIONS = ("-c", "-e", "-m", "--eval")
 # The next word is the value of one of these.
@@ -25,6 +28,10 @@ _VALUE_OPTIONS = ("-W", "-X", "-o", "-O", "-r", "-I", "--require", "--import")
 # They run the rest of their words; each may have a word of its own before that.
 _WRAPPERS = {"env": 0, "exec": 0, "command": 0, "nohup": 0, "nice": 0, "time": 0, "timeout": 1}
 _REDIRECTION = re.compile(r"[<>&|]*[<>][<>&|-]*")
+# In these a bare word need not be a program: patterns, conditions, lists, functions, texts, and checks of its own.
+_BARE_WORDS = re.compile(
+    r"\b(?:case|function|alias|eval|command|which|type|hash|source)\b|\[\[|\(\(|=\(|\(\s*\)|<<|PATH="
+)
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "while", "until", "do", "{", "!"})
 _WITHOUT_COMMAND = frozenset(
     {HookType.PROMPT, HookType.AGENT, HookType.MCP_TOOL, HookType.HTTP, HookType.PACK, HookType.REMOTE}
@@ -95,7 +102,9 @@ def _fault(command: str, lookup: _Lookup) -> str | None:
     if not words:
         return None
     run = _unwrapped(words)
-    fault = _lookup_fault(words[0], lookup) or _file_of(run, lookup) or _script_fault(run, lookup.project_dir)
+    fault = _lookup_fault(words[0], lookup) or _run_fault(run, lookup)
+    if fault is None and run and len(run) < len(words):
+        fault = _lookup_fault(run[0], lookup)
     return fault and (_space_fault(words, lookup.project_dir) or fault)
 
 
@@ -110,13 +119,20 @@ def _unwrapped(words: Sequence[str]) -> Sequence[str]:
     return words
 
 
+def _run_fault(run: Sequence[str], lookup: _Lookup) -> str | None:
+    """What is wrong with the files that some words name: a program, and the script or the command that it runs."""
+    if len(run) > 2 and _SHELL.fullmatch(Path(run[0]).name) and run[1] == "-c":  # noqa: PLR2004 - a shell, -c, a command
+        return _fault(run[2], lookup)
+    return _file_of(run, lookup) or _script_fault(run, lookup.project_dir)
+
+
 def _file_of(words: Sequence[str], lookup: _Lookup) -> str | None:
     """What is wrong with the program of some words, if they name its file."""
     return _file_fault(words[0], lookup.project_dir, lookup.env) if words and "/" in words[0] else None
 
 
 def _part_fault(command: str, lookup: _Lookup) -> str | None:
-    """The same for the parts of a command that only a shell can run: files that are plainly named and not there.
+    """The same for the parts of a command that only a shell can run: what is plainly named and not there.
 
     What follows `||` may be there for exactly that case, and after `cd` a relative name means another file.
     """
@@ -125,9 +141,13 @@ def _part_fault(command: str, lookup: _Lookup) -> str | None:
         run = _unwrapped(words)
         is_moved |= run[:1] in (["cd"], ["pushd"])
         names = [word for word in run if not word.startswith("-")][:2]
+        if run and run[0] in _SOURCING and _CONDITION.search(command):
+            continue  # it is read if it is there
         if before == "||" or (is_moved and any(not name.startswith("/") for name in names)):
             continue
-        if fault := _file_of(run, lookup) or _script_fault(run, lookup.project_dir):
+        if fault := _run_fault(run, lookup):
+            return fault
+        if run and "/" not in run[0] and not _BARE_WORDS.search(command) and (fault := _lookup_fault(run[0], lookup)):
             return fault
     return None
 
@@ -154,9 +174,13 @@ def _value(word: Word, command: str, lookup: _Lookup) -> str | None:
     parts = []
     for piece in word.pieces:
         if isinstance(piece, Text):
-            if not piece.quote and any(sign in piece.text for sign in "*?[{~"):
+            text, home = piece.text, lookup.env.get("HOME")
+            if not piece.quote and not parts and home and text.startswith("~/"):
+                text = text[1:]
+                parts.append(home)
+            if not piece.quote and text != "[" and any(sign in text for sign in "*?[{~"):
                 return None
-            parts.append(piece.text)
+            parts.append(text)
         elif piece.is_plain and piece.name in lookup.env and not re.search(rf"\b{piece.name}\b[=+]", command):
             parts.append(lookup.env[piece.name])
         else:
@@ -256,6 +280,8 @@ def _shebang_fault(name: str, path: Path, env: Mapping[str, str]) -> str | None:
             f"names {name}, which has Windows line ends, so its interpreter is not found; save it with Unix line ends"
         )
     interpreter, *rest = line[2:].decode("utf-8", "replace").split() or [""]
+    if rest[:1] == ["-S"]:
+        rest = rest[1:]
     if interpreter.endswith("/env") and rest and not rest[0].startswith("-"):
         return None if _is_on_path(rest[0], _Lookup("/", {}, env)) else _no_interpreter(name, rest[0])
     return None if Path(interpreter).exists() else _no_interpreter(name, interpreter)
@@ -267,6 +293,10 @@ def _no_interpreter(name: str, interpreter: str) -> str:
 
 def _script_fault(words: Sequence[str], project_dir: str) -> str | None:
     """What is wrong with the script that an interpreter runs."""
+    if words and words[0] in _SOURCING:
+        script = words[1] if len(words) > 1 and "/" in words[1] else None
+        is_there = script is None or Path(project_dir, script).exists()
+        return None if is_there else f"names {script}, which does not exist; {_CREATE}"
     if not words or not _INTERPRETER.fullmatch(Path(words[0]).name):
         return None
     values = {words[place + 1] for place, word in enumerate(words[:-1]) if word in _VALUE_OPTIONS}
@@ -276,5 +306,7 @@ def _script_fault(words: Sequence[str], project_dir: str) -> str | None:
         if not word.startswith("-"):
             # Python then exits with code 2, which denies.
             also = ", so everything is blocked" if Path(words[0]).name.startswith("python") else ""
+            if _SHELL.fullmatch(Path(words[0]).name) and Path(project_dir, word).is_dir():
+                return f"names {word}, which is a directory; name a script"
             return None if Path(project_dir, word).exists() else f"names {word}, which does not exist{also}; {_CREATE}"
     return None
