@@ -110,6 +110,9 @@ def test_always_covers_a_program_and_its_first_word(project: Path, command: str,
         ("docker exec web ls", "docker exec web id"),
         ("uv run ruff", "uv run id"),
         ("npx prettier a", "npx prettier b"),
+        ("sqlite3 a.db .tables", "sqlite3 a.db '.shell id'"),
+        ("tmux new ls", "tmux new id"),
+        ("ip netns list", "ip netns exec x id"),
     ],
 )
 def test_always_does_not_cover_another(project: Path, allowed: str, other: str) -> None:

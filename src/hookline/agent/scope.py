@@ -16,7 +16,7 @@ _RUNNERS = frozenset(
     """
     sh bash dash zsh ksh fish busybox env sudo doas su nice nohup timeout time xargs find parallel watch flock script
     setsid strace ssh chroot unshare nsenter awk gawk mawk sed perl ruby node nodejs deno bun php lua python pypy
-    tclsh osascript npx bunx uvx tar bsdtar gdb vi vim nvim ex emacs m4
+    tclsh osascript npx bunx uvx tar bsdtar gdb vi vim nvim ex ed emacs m4 sqlite duckdb tmux screen
     rm mv cp ln dd tee chmod chown install curl wget nc socat crontab at batch systemd-run
     """.split()  # noqa: SIM905 - as a list it would fill two screens
 )
@@ -29,6 +29,7 @@ _RUNNING = frozenset(
         ("git", "bisect config difftool filter-branch hook maintenance mergetool rebase send-email submodule"),
         ("docker podman nerdctl", "run exec compose buildx"),
         ("kubectl oc", "exec run debug"),
+        ("ip", "netns vrf"),
         ("npm pnpm yarn bun", "exec dlx x create init"),
         ("uv poetry pdm hatch pipenv rye conda mamba pipx", "run tool"),
         ("go cargo", "run generate install"),
