@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +90,22 @@ def test_what_comes_after_two_dashes_is_no_option_of_ours(capsys: pytest.Capture
     with pytest.raises(SystemExit):
         main(["mcp-gateway", "--bogus", "--", "server", "--projct"])
     assert "unrecognized arguments: --bogus" in capsys.readouterr().err
+
+
+@pytest.mark.attack("30.F11", "a command in a directory that was removed")
+def test_a_directory_that_was_removed_is_no_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Most commands begin with the project around them; the message says what is wrong."""
+    gone = tmp_path / "gone"
+    for words in (["fire", "BeforeTool", "--tool", "t"], ["list"], ["doctor"], ["check"]):
+        gone.mkdir()
+        monkeypatch.chdir(gone)
+        gone.rmdir()
+        assert main(words) == 1
+        printed = capsys.readouterr().err
+        assert "the current directory does not exist any more" in printed
+        assert "bug" not in printed
 
 
 def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ IN_ORDER = [
     "policy keygen policy.key",
     "policy pack guards/ --version 7 --expires 90d --teams payments,web -o policy.json",
     "policy sign policy.json --key policy.key",
+    "policy verify policy.json",
     "policy publish policy.json",
     "policy follow",
     "policy pull",

@@ -174,13 +174,24 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
         # The reader of our output is gone, so nobody would read a message.
         sys.stderr.close()
         return 1
-    except Exception:  # noqa: BLE001 - the door: print a sentence, and the traceback that a report needs
+    except Exception as error:  # noqa: BLE001 - the door: print a sentence, and the traceback that a report needs
+        if isinstance(error, FileNotFoundError) and _is_directory_gone():
+            tell("the current directory does not exist any more; cd into one that does, and do it again")
+            return 1
         import traceback  # noqa: PLC0415 - needed at this moment only
 
         # Indented, because the error's message may have several lines.
         sys.stderr.write(visible(traceback.format_exc()).rstrip().replace("\n", "\n  ") + "\n")
         tell("this is a bug in hookline; please report it")
         return 1
+
+
+def _is_directory_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - the same, without a path
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def load_command(name: str) -> "tuple[Command, Parser]":
