@@ -5,6 +5,7 @@ import json
 import os
 import runpy
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -359,7 +360,7 @@ def test_a_machine_hears_of_a_switch_at_once(place: Place, own_home: Path, tmp_p
             for count, word in enumerate(("off", "on"), 1):
                 # The first one may be found by looking; the second is heard of.
                 assert await asyncio.to_thread(fleet.switch, "agents", word, "--reason", "test") == 0
-                await asyncio.to_thread(wait_until, lambda count=count: took(count))
+                await asyncio.to_thread(wait_until, partial(took, count))
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -171,7 +171,7 @@ def _parts(command: str, lookup: _Lookup) -> Iterator[tuple[str, list[str]]]:
 
 def _value(word: Word, command: str, lookup: _Lookup) -> str | None:
     """A word with its variables expanded; None if that depends on what the command does."""
-    parts = []
+    parts = list[str]()
     for piece in word.pieces:
         if isinstance(piece, Text):
             text, home = piece.text, lookup.env.get("HOME")
