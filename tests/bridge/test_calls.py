@@ -68,6 +68,17 @@ def test_the_bridge_command_denies_arguments_that_are_no_object(tmp_path: Path) 
     assert (got.returncode, "not an object" in got.stderr) == (2, True)
 
 
+@pytest.mark.attack("30.F7", "an event that is misspelled on the command line, where the agent itself names it")
+def test_the_event_that_the_agent_names_counts_if_the_command_line_has_none_that_is_known(tmp_path: Path) -> None:
+    """Otherwise a typo in an agent's settings would let every call pass."""
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"enableHooks": True, "use": ["hookline:shell"]}))
+    call = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}
+    for event in ("PreTooluse", "BeforeTool"):
+        got = warm.run(["bridge", "claude", event, "--settings", str(file)], stdin=json.dumps(call))
+        assert '"deny"' in got.stdout, event
+
+
 @pytest.mark.attack("30.F7", "a command or a path that is a list, an object or a number")
 @pytest.mark.parametrize("value", [["rm", "-rf", "/"], {"a": "rm -rf /"}, 3, True])
 def test_a_command_or_path_that_is_no_text_is_denied(value: Any) -> None:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hookline.bridge.host import Heard, Host, Outcome, Said
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said
 from hookline.bridge.judge import deny_unreadable, hosts, judge, read_payload, refusal
 from hookline.bridge.memory import LastAsked
 from hookline.bridge.systems import Caller, NotServedError, Systems
@@ -91,7 +91,7 @@ class Bridge:
             payload = read_payload(host, call.stdin)
             if payload == PING:
                 return Said(stdout=PONG)
-            heard = host.hear(payload, words.event)
+            heard = host.hear(payload, _event(host, words, payload))
             self._asked.note(host.name)
             if heard.event is None:
                 return Said(lost=(f"{heard.theirs} of {host.agent} has no counterpart here, so no hook was asked",))
@@ -107,6 +107,12 @@ class Bridge:
             raise
         except HooklineError as error:
             return refusal(host, heard or _asked(call.words)[1], str(error))
+
+
+def _event(host: Host, words: Words, payload: Payload) -> str | None:
+    """The event that the command line names, unless it is unknown there and the agent itself names a known one."""
+    is_misspelled = words.event not in host.events and payload.get("hook_event_name") in tuple(host.events)
+    return None if is_misspelled else words.event
 
 
 def overdue(words: tuple[str, ...], seconds: float) -> Reply:
