@@ -89,10 +89,29 @@ UNSHOWN: list[Any] = [
     pytest.param(object(), "is an object of the type object", id="object"),
     pytest.param(Record(object()), "value.value is an object", id="object-in-a-record"),
     pytest.param(10**400, "too large a number", id="number"),
+    pytest.param({"1": "rm", 1: "ls"}, "two keys that are the same", id="equal-keys"),
+    pytest.param([{None: "ls", "null": "rm"}], "two keys that are the same", id="equal-keys-below"),
     pytest.param(Excluded(), r"does not show \(secret\)", id="excluded-field"),
     pytest.param([Private()], r"does not show \(_secret\)", id="private-field"),
     pytest.param(Dumped(more=[1]), r"does not show \(more\)", id="other-dump"),
 ]
+
+
+@pytest.mark.req("DELTA-GUARD-007")
+@pytest.mark.attack("30.F18", "two arguments of which a guard is shown one, because their names are the same in JSON")
+def test_names_that_are_the_same_in_json_are_refused(project: pathlib.Path) -> None:
+    """The guard would see the last of them, and the tool gets both."""
+    hook = {"type": "command", "command": "touch asked"}
+    config = Config(project, settings={"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+
+    async def run(_arguments: dict[str, Any]) -> ToolResult:
+        return ToolResult(llm_content="ran")
+
+    async def content(arguments: Any) -> str:
+        return str((await execute_tool_with_hooks(config, "t", arguments, run)).llm_content)
+
+    assert "two keys" in asyncio.run(content({"true": "rm", True: "ls"}))
+    assert asyncio.run(content({1: "ls", "2": "ls"})) == "ran"
 
 
 @pytest.mark.req("DELTA-GUARD-007")

@@ -100,6 +100,23 @@ def test_a_client_that_never_answers(tmp_path: Any) -> None:
     run(tmp_path, test, timeout_s=0.05)
 
 
+@pytest.mark.attack("30.A5", "hide an argument behind a long one in the question of the gateway")
+def test_the_question_shows_every_argument(tmp_path: Any) -> None:
+    """A long one is cut in its middle, which is said; it hides neither its own end nor the next argument."""
+
+    async def test(wires: Wires) -> None:
+        with_ask(wires)
+        arguments = {"note": f"{'x' * 5000} and rm -rf ~", "a\nb": "y", "path": "/etc/passwd"}
+        params = {"name": "t", "arguments": arguments}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        wires.relay.from_client(json.dumps(call).encode())
+        question = (await until(lambda: wires.to_client))[0]["params"]["message"]
+        assert ' characters are not shown here) … xxx' in question
+        assert question.endswith(' and rm -rf ~"\n"a\\nb": "y"\n"path": "/etc/passwd"')
+
+    run(tmp_path, test)
+
+
 def test_a_call_that_is_cancelled_while_a_person_is_asked(tmp_path: Any) -> None:
     """The question is withdrawn, and nothing is answered."""
 

@@ -11,7 +11,7 @@ from numbers import Number
 from types import SimpleNamespace
 from typing import Any
 
-from hookline.contract.wire import MAX_DEPTH
+from hookline.contract.wire import MAX_DEPTH, key_in_json
 
 # The arguments stand two levels deep in the input of a hook.
 _DEEPEST = MAX_DEPTH - 2
@@ -50,6 +50,8 @@ def _fault(value: Any, depth: int) -> str | None:
         return f"is of the type {type(value).__name__}; pass it as text"
     if depth > _DEEPEST:
         return f"is nested deeper than {_DEEPEST} levels"
+    if isinstance(value, Mapping) and len({key_in_json(key) for key in value}) < len(value):
+        return "has two keys that are the same in JSON (such as 1 and \"1\"); pass texts as keys"
     if hasattr(value, "model_dump") and not isinstance(value, type):
         return _hidden_in_model(value)
     if isinstance(value, type) or not _can_be_taken_apart(value):

@@ -183,7 +183,7 @@ def _respelled(value: Any) -> Any:
     if kind is float:
         return _plain_float(value)
     if kind is dict:
-        return {key if type(key) is str else _key(key): _respelled(item) for key, item in value.items()}
+        return {key if type(key) is str else key_in_json(key): _respelled(item) for key, item in value.items()}
     if kind in _CONTAINERS:
         return [_respelled(item) for item in value]
     return value if kind in _FLOATLESS else to_plain(value)
@@ -205,7 +205,7 @@ def _taken_apart(value: Any, above: frozenset[int]) -> Any:
     inner = above | {id(value)}
     match value:
         case Mapping():
-            return {_key(key): to_plain(item, inner) for key, item in value.items()}
+            return {key_in_json(key): to_plain(item, inner) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
             return [to_plain(item, inner) for item in value]
         case _:
@@ -225,7 +225,7 @@ def _plain_float(value: float) -> float | int | None:
     return int(value) if value.is_integer() and abs(value) < _INTEGRAL_FLOAT_LIMIT else value
 
 
-def _key(key: Any) -> str:
+def key_in_json(key: Any) -> str:
     """A key as JavaScript writes it: null, true and 1 for None, True and 1.0."""
     plain = to_plain(key)
     if isinstance(plain, str):
@@ -272,7 +272,7 @@ def _refuse_constant(name: str) -> NoReturn:
 # The base's own methods give what the tool will use, whatever a subclass shows of itself.
 _STAND_INS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (str, str.__str__),
-    (NoneType | bool, _key),  # msgspec itself writes these, except as keys
+    (NoneType | bool, key_in_json),  # msgspec itself writes these, except as keys
     (int, int.__index__),
     (float, float.__float__),
     (Integral, int),

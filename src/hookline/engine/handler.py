@@ -438,7 +438,9 @@ class HookEventHandler:
 
 def _why_not_shown(arguments: Any) -> str | None:
     """Why hooks can't be shown the arguments of a call as they are, or None."""
-    if type(arguments) is dict and all(type(value) in _PLAIN or _is_short(value) for value in arguments.values()):
+    if type(arguments) is dict and all(
+        type(key) is str and (type(value) in _PLAIN or _is_short(value)) for key, value in arguments.items()
+    ):
         return None
     from hookline.contract.whole import why_not_whole  # noqa: PLC0415 - most arguments are texts and numbers
 

@@ -13,7 +13,9 @@ from hookline.hooks import ToolCall
 
 # Long enough for a person, and bounded: a client that never answers must not keep the call for ever.
 ASK_S = 120.0
-_SHOWN_ARGUMENTS = 500
+# So long a text of all arguments is shown whole; of a longer one, so much of the beginning and the end of each argument.
+_SHOWN_ARGUMENTS = 2000
+_SHOWN_START, _SHOWN_END = 300, 200
 _NOBODY = "a hook wants a person to be asked about this call, and nobody can be asked here"
 _SCHEMA = {
     "type": "object",
@@ -83,11 +85,23 @@ class Asker:
 
 
 def _text(call: ToolCall, tool: str) -> str:
-    arguments = to_raw(call.arguments)
-    shown = bytes(arguments).decode("utf-8", "replace")
-    cut = f"{shown[:_SHOWN_ARGUMENTS]}…" if len(shown) > _SHOWN_ARGUMENTS else shown
+    shown = _json(call.arguments)
+    if len(shown) > _SHOWN_ARGUMENTS:
+        # Each of them: one that is long must not hide the next.
+        shown = "".join(f"\n{_cut(_json(name))}: {_cut(_json(value))}" for name, value in call.arguments.items())
     by = f" ({', '.join(call.decided_by)})" if call.decided_by else ""
-    return visible(f"A hook{by} wants you to be asked before {tool} runs: {call.reason}\nArguments: {cut}")
+    return visible(f"A hook{by} wants you to be asked before {tool} runs: {call.reason}\nArguments: {shown}")
+
+
+def _json(value: Any) -> str:
+    return bytes(to_raw(value)).decode("utf-8", "replace")
+
+
+def _cut(text: str) -> str:
+    hidden = len(text) - _SHOWN_START - _SHOWN_END
+    if hidden <= 0:
+        return text
+    return f"{text[:_SHOWN_START]} … ({hidden} characters are not shown here) … {text[-_SHOWN_END:]}"
 
 
 def _judge(answer: Message) -> str | None:
