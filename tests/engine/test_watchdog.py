@@ -177,6 +177,19 @@ def test_a_command_ends_a_regular_expression(project: Path) -> None:
 
 
 @pytest.mark.req("DELTA-GUARD-005")
+@pytest.mark.attack("30.F3", "a hook that uses the alarm for itself, and answers after its deadline")
+@pytest.mark.parametrize(
+    "change", ["signal.signal(signal.SIGALRM, signal.SIG_IGN)", "signal.setitimer(signal.ITIMER_REAL, 0)"]
+)
+def test_a_hook_that_turns_the_alarm_off_fails_all_the_same(project: Path, change: str) -> None:
+    """As a hook does that has a timeout of its own; nothing can be raised in it, and its late answer is none."""
+    program = PROGRAM.replace('re.match(r"(a+)+$", "a" * 60 + "b")', f"{change}; time.sleep(0.3)")
+    command = [sys.executable, "-c", f"import time{program}", str(project), "0.1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=45, check=True)
+    assert "timed out after 100ms; it held up the event loop" in done.stdout
+
+
+@pytest.mark.req("DELTA-GUARD-005")
 @pytest.mark.attack("30.F3", "SIGTERM while a hook in our own process hangs")
 def test_a_signal_ends_a_hook_that_hangs(project: Path) -> None:
     """The program ends as it would without a hook."""

@@ -111,7 +111,7 @@ def test_the_question_shows_every_argument(tmp_path: Any) -> None:
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         wires.relay.from_client(json.dumps(call).encode())
         question = (await until(lambda: wires.to_client))[0]["params"]["message"]
-        assert ' characters are not shown here) … xxx' in question
+        assert " characters are not shown here) … xxx" in question
         assert question.endswith(' and rm -rf ~"\n"a\\nb": "y"\n"path": "/etc/passwd"')
 
     run(tmp_path, test)

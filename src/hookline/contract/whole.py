@@ -51,7 +51,7 @@ def _fault(value: Any, depth: int) -> str | None:
     if depth > _DEEPEST:
         return f"is nested deeper than {_DEEPEST} levels"
     if isinstance(value, Mapping) and len({key_in_json(key) for key in value}) < len(value):
-        return "has two keys that are the same in JSON (such as 1 and \"1\"); pass texts as keys"
+        return 'has two keys that are the same in JSON (such as 1 and "1"); pass texts as keys'
     if hasattr(value, "model_dump") and not isinstance(value, type):
         return _hidden_in_model(value)
     if isinstance(value, type) or not _can_be_taken_apart(value):

@@ -43,6 +43,11 @@ class _Watch:
         self.is_expired = False
         self.is_terminated = False
 
+    @property
+    def is_over(self) -> bool:
+        """Whether its time is over, even if nothing could be raised: its code may need the alarm for itself."""
+        return self.is_expired or time.monotonic() >= self.deadline
+
 
 class Watchdog:
     """Watches calls, in any thread."""
@@ -69,8 +74,8 @@ class Watchdog:
     def call(self, seconds: float, function: Callable[..., Any], *arguments: Any, may_go_on: bool = False) -> Any:
         """What the function returns; HookTimeoutError if it does not within the time, or SIGTERM came.
 
-        A function that catches that exception gains nothing: however it ends, its time is over. `may_go_on` is for
-        a step of a coroutine, which can wait after it; whoever has a timer for the coroutine ends that.
+        A function that catches that exception, or turns off the alarm, gains nothing: however it ends, its time is
+        over. `may_go_on` is for a step of a coroutine, which may wait after it: that is ended by the coroutine's timer.
         """
         watch = _Watch(time.monotonic() + min(seconds, _LONGEST_S))
         is_main = self._uses_alarm and watch.thread == threading.main_thread().ident
@@ -93,13 +98,13 @@ class Watchdog:
             error.is_terminated = watch.is_terminated
             raise
         except Exception as error:
-            if not watch.is_expired:
+            if not watch.is_over:
                 raise
             raise _late(watch) from error
         finally:
             if is_handled:
                 set_handler(SIGTERM, terminate)
-        if watch.is_expired and not may_go_on:
+        if watch.is_over and not may_go_on:
             raise _late(watch)
         return returned
 

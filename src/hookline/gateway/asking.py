@@ -13,7 +13,7 @@ from hookline.hooks import ToolCall
 
 # Long enough for a person, and bounded: a client that never answers must not keep the call for ever.
 ASK_S = 120.0
-# So long a text of all arguments is shown whole; of a longer one, so much of the beginning and the end of each argument.
+# Arguments of this length in all are shown whole; of longer ones, the beginning and the end of each.
 _SHOWN_ARGUMENTS = 2000
 _SHOWN_START, _SHOWN_END = 300, 200
 _NOBODY = "a hook wants a person to be asked about this call, and nobody can be asked here"
