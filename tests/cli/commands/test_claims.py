@@ -164,6 +164,23 @@ def test_fire_is_no_evidence(workbench: "Workbench") -> None:
     assert (own["observed"], own["enforced"]) == (None, None)
 
 
+@pytest.mark.req("CLAIM-005")
+@pytest.mark.parametrize(
+    ("settings", "conclusion"),
+    [
+        ({}, "No hook runs here: none is configured."),
+        (guards("true", enabled=False), "No hook runs here: all are disabled."),
+        (guards("true"), "Hooks run here."),
+    ],
+)
+def test_doctor_does_not_say_that_hooks_run_where_there_are_none(
+    workbench: "Workbench", settings: dict[str, Any], conclusion: str
+) -> None:
+    """Its last line is about hooks that exist and are enabled."""
+    workbench.write(workbench.user_file, settings)
+    assert workbench.run("doctor").splitlines()[-1] == conclusion
+
+
 @pytest.mark.req("CLAIM-002")
 def test_the_page_names_the_source(workbench: "Workbench") -> None:
     """No session, row or trial of `hookline fire` is shown as one of an agent."""

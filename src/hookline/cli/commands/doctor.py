@@ -18,6 +18,7 @@ from hookline.cli.options import add_common_options, read_config
 from hookline.cli.report.printer import print_report
 from hookline.cli.report.style import style
 from hookline.cli.report.text import plural, wrap
+from hookline.config import Config
 from hookline.contract.vocabulary import FiredBy
 
 _MARKS = {Health.GOOD: ("ok", style.good), Health.ODD: ("note", style.warn), Health.BAD: ("BAD", style.bad)}
@@ -30,14 +31,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the findings; the exit code is 1 when something keeps hooks from running."""
-    signs = examine(read_config(given, session_id="hookline-doctor", fired_by=FiredBy.DOCTOR))
+    config = read_config(given, session_id="hookline-doctor", fired_by=FiredBy.DOCTOR)
+    signs = examine(config)
     bad = sum(sign.health is Health.BAD for sign in signs)
     shown = [{name: value for name, value in asdict(sign).items() if value is not None} for sign in signs]
-    print_report(given, {"healthy": not bad, "signs": shown}, _lines(signs, bad))
+    print_report(given, {"healthy": not bad, "signs": shown}, _lines(signs, _conclusion(bad, config)))
     return 1 if bad else 0
 
 
-def _lines(signs: Sequence[Sign], bad: int) -> Iterator[str]:
+def _conclusion(bad: int, config: Config) -> str:
+    """One sentence, which claims nothing of hooks that do not exist or are disabled."""
+    hooks = config.get_settings().hooks
+    if bad:
+        return style.bad(f"{plural(bad, 'thing')} to fix before all hooks run here.")
+    if not hooks:
+        return style.warn("No hook runs here: none is configured.")
+    if not any(hook.enabled for hook in hooks):
+        return style.warn("No hook runs here: all are disabled.")
+    return style.good("Hooks run here.")
+
+
+def _lines(signs: Sequence[Sign], conclusion: str) -> Iterator[str]:
     width = max(len(sign.about) for sign in signs) + 2
     for sign in signs:
         mark, paint = _MARKS[sign.health]
@@ -45,6 +59,4 @@ def _lines(signs: Sequence[Sign], bad: int) -> Iterator[str]:
         yield f"{paint(f'{mark:<6}')}{style.bold(f'{sign.about:<{width}}')}{first.lstrip()}"
         yield from others
     yield ""
-    yield (
-        style.bad(f"{plural(bad, 'thing')} to fix before all hooks run here.") if bad else style.good("Hooks run here.")
-    )
+    yield conclusion
