@@ -386,6 +386,19 @@ def test_a_guard_that_protects_nothing_is_a_finding(
 
 
 @pytest.mark.req("CLAIM-005")
+@pytest.mark.parametrize(("tool", "is_said"), [("mcp__db__query", True), ("run_shell_command", False)])
+def test_a_guard_that_was_shown_nothing_dangerous_is_not_called_proven(
+    tool: str, is_said: bool, own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For tools of which no dangerous call is known, `check --run` says that it has shown nothing."""
+    del project
+    hook = {"type": "command", "command": "case $(cat) in *rm*|*DROP*) exit 2;; esac", "onError": "block"}
+    write(own_home, {"enableHooks": True, "hooks": {"BeforeTool": [{"matcher": tool, "hooks": [hook]}]}})
+    main(["check", "--run", "--tool", tool])
+    assert ("nothing shows that it denies anything" in " ".join(capsys.readouterr().out.split())) is is_said
+
+
+@pytest.mark.req("CLAIM-005")
 @pytest.mark.parametrize(
     ("said", "missing"),
     [

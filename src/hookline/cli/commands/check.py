@@ -21,6 +21,7 @@ from hookline.cli.lint.checks import CHECKS, run_checks
 from hookline.cli.lint.dry_run import RULES, dry_run
 from hookline.cli.lint.evidence import Trial, by_hook, evidence_report, summary_of
 from hookline.cli.lint.finding import Finding
+from hookline.cli.lint.guards import is_unproven
 from hookline.cli.lint.sarif import sarif
 from hookline.cli.lint.setup import Setup, read_setup
 from hookline.cli.options import add_common_options, add_json_option, read_config
@@ -32,6 +33,8 @@ from hookline.cli.report.text import one_line, plural, show_place, trust_advice,
 from hookline.contract.hooks import HookEntry
 from hookline.contract.text import tell
 from hookline.contract.vocabulary import FiredBy
+
+_UNPROVEN = "none of these is dangerous, so nothing shows that it denies anything; say in a case file what it must deny"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +115,8 @@ def _lines(
     for hook, trials in evidence:
         yield style.dim(f"{hook.event} {one_line(hook.label)}, tried on {plural(len(trials), 'sample')}:")
         yield from wrap(summary_of(trials), "    ")
+        if is_unproven(hook, trials, setup.project_dir):
+            yield from map(style.warn, wrap(_UNPROVEN, "    "))
     if evidence:
         yield ""
     yield _summary(findings, report, setup)

@@ -127,9 +127,8 @@ async def passing_guards(setup: Setup, trials: Sequence[Trial]) -> AsyncIterator
     for hook, own in by_hook(trials):
         if not is_guard(hook, setup.project_dir) or any(trial.did is not Did.PASSES for trial in own):
             continue
-        calls = [(tool, each) for tool, those in _DANGEROUS.items() if runs_for(hook, tool) for each in those]
         tried = []
-        for tool, arguments in calls:
+        for tool, arguments in _dangerous_calls(hook):
             fields = {"tool_name": tool, "tool_input": arguments}
             (run,) = await runner.execute_hooks_parallel((hook,), told_to(hook, fields, setup))
             tried.append(Trial(show_sample(tool, fields), run))
@@ -138,6 +137,18 @@ async def passing_guards(setup: Setup, trials: Sequence[Trial]) -> AsyncIterator
         else:
             if tried:
                 yield setup.at(hook, _lets_pass(tried), "command")
+
+
+def is_unproven(hook: HookEntry, trials: Sequence[Trial], project_dir: str) -> bool:
+    """Whether nothing shows that a guard denies anything, because no dangerous call of its tools is known here."""
+    is_silent = all(trial.did is Did.PASSES for trial in trials)
+    return is_silent and is_guard(hook, project_dir) and not any(_dangerous_calls(hook))
+
+
+def _dangerous_calls(hook: HookEntry) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for tool, calls in _DANGEROUS.items():
+        if runs_for(hook, tool):
+            yield from ((tool, each) for each in calls)
 
 
 def _lets_pass(tried: Sequence[Trial]) -> str:
