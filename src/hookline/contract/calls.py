@@ -13,10 +13,9 @@ LONGEST_CALL = 200
 _MOST_SEARCHED = LONGEST_CALL + 8 * 1024
 
 # The argument that says what a call does; the first that is there.
-_TELLING = (
-    *("command", "cmd", "file_path", "filePath", "absolute_path", "notebook_path", "path", "dir_path", "directory"),
-    *("url", "uri", "pattern", "query"),
-)
+_COMMANDS = ("command", "cmd")
+_FILES = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
+_TELLING = (*_COMMANDS, *_FILES, "dir_path", "directory", "url", "uri", "pattern", "query")
 
 
 def call_of(arguments: Any) -> str | None:
@@ -28,7 +27,9 @@ def call_of(arguments: Any) -> str | None:
         return None
     for name in _TELLING:
         if name in arguments and (text := _text(arguments[name])):
-            return text
+            # The command of an editor is a word such as "view", and a command must not hide a file.
+            file = _first(arguments, _FILES) if name in _COMMANDS else None
+            return text if file is None else f"{text} {file}"
     return _text(stringify_json(dict(arguments))[:_MOST_SEARCHED].decode("utf-8", "replace"))
 
 
@@ -36,6 +37,10 @@ def short_call(call: str) -> str:
     """A call as the log keeps it: on one line, and cut."""
     text = " ".join(call.split())
     return text if len(text) <= LONGEST_CALL else f"{text[: LONGEST_CALL - 1]}…"
+
+
+def _first(arguments: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((text for name in names if (text := _text(arguments.get(name)))), None)
 
 
 def _text(value: Any) -> str | None:
