@@ -108,6 +108,18 @@ def test_a_directory_that_was_removed_is_no_bug(
         assert "bug" not in printed
 
 
+@pytest.mark.attack("30.A9", "a command whose output goes to a disk that is full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_no_bug() -> None:
+    """The message says what is wrong, without a traceback."""
+    command = [sys.executable, "-m", "hookline", "packs"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=45)
+    assert done.returncode == 1
+    assert done.stderr.startswith("hookline: what this command writes can't be written: No space left on device")
+    assert "Traceback" not in done.stderr
+
+
 def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """A bare `hookline` shows what it can do, and is not a success."""
     assert main([]) == 1

@@ -1,6 +1,7 @@
 """The command `hookline`: loads the requested command alone, runs it, and turns errors into exit codes."""
 
 import argparse
+import errno
 import gc
 import os
 import signal
@@ -175,8 +176,8 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
         sys.stderr.close()
         return 1
     except Exception as error:  # noqa: BLE001 - the door: print a sentence, and the traceback that a report needs
-        if isinstance(error, FileNotFoundError) and _is_directory_gone():
-            tell("the current directory does not exist any more; cd into one that does, and do it again")
+        if (message := _fault_of_system(error)) is not None:
+            tell(message)
             return 1
         import traceback  # noqa: PLC0415 - needed at this moment only
 
@@ -184,6 +185,15 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
         sys.stderr.write(visible(traceback.format_exc()).rstrip().replace("\n", "\n  ") + "\n")
         tell("this is a bug in hookline; please report it")
         return 1
+
+
+def _fault_of_system(error: Exception) -> str | None:
+    """What is wrong with the system, if that is the cause and no bug of ours."""
+    if isinstance(error, FileNotFoundError) and _is_directory_gone():
+        return "the current directory does not exist any more; cd into one that does, and do it again"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"what this command writes can't be written: {error.strerror}; make room, and do it again"
+    return None
 
 
 def _is_directory_gone() -> bool:
