@@ -59,7 +59,7 @@ def test_what_is_harmless_is_let_through(cwd: str, home: str) -> None:
 
 
 @pytest.mark.parametrize(("cwd", "home"), PLACES)
-@pytest.mark.parametrize("name", ["blind", "blind_again"])
+@pytest.mark.parametrize("name", ["blind", "blind_again", "blind_third"])
 def test_lists_that_were_written_without_the_rules_hold_the_bars(name: str, cwd: str, home: str) -> None:
     """Public knowledge about attacks, and everyday commands: all packs together, by a deny or a question."""
     dangerous, harmless = (judged(f"{name}_{kind}", cwd, home) for kind in ("dangerous", "harmless"))
@@ -67,3 +67,11 @@ def test_lists_that_were_written_without_the_rules_hold_the_bars(name: str, cwd:
     assert len(missed) <= 0.05 * len(dangerous), missed
     stopped = [each for each, by in harmless.items() if by]
     assert len(stopped) <= 0.015 * len(harmless), stopped
+
+
+@pytest.mark.attack("30.F9", "wrappers that no table has, options in clusters, marks that hand a line to a shell")
+@pytest.mark.attack("30.B2", "code in rare languages, sed, find and git options that run or write")
+def test_what_was_tried_against_the_packs_is_stopped() -> None:
+    cwd, home = PLACES[0]
+    assert [each for each, by in judged("attacked_dangerous", cwd, home).items() if not by] == []
+    assert [each for each, by in judged("attacked_harmless", cwd, home).items() if by] == []

@@ -28,6 +28,13 @@ def test_a_rule_lets_through_what_it_says(pack: str, rule: str, command: str) ->
     assert rule not in [finding.rule for finding in judge_command(pack, command, *PLACE)]
 
 
+@pytest.mark.parametrize("program", ["docker", "podman", "ssh", "git", "curl", "find", "xargs", "env", "sudo", "bash"])
+def test_a_program_without_arguments_can_be_read(program: str) -> None:
+    """`docker` alone made the pack fail, and what fails is blocked."""
+    for pack in NAMES:
+        judge_command(pack, f"{program}; ls", *PLACE)
+
+
 @pytest.mark.parametrize("command", sorted({each for rule in load("shell").rules for each in rule.passed}))
 def test_no_rule_about_commands_stops_what_is_harmless(command: str) -> None:
     assert judge_command("shell", command, *PLACE) == ()

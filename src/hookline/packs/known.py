@@ -7,8 +7,9 @@ _known: dict[str, dict[str, list[str]]] = tomllib.loads(
     files(__package__).joinpath("data", "known.toml").read_text("utf-8")
 )
 PLACES_KNOWN = {name: tuple(patterns) for name, patterns in _known["places"].items()}
-SHELLS, FETCHING, READING, PASSING = (
-    frozenset(_known["programs"][name]) for name in ("shells", "fetching", "reading", "passing")
+SHELLS, FETCHING, READING, PASSING, GUESSED, TELLING, ESCAPING = (
+    frozenset(_known["programs"][name])
+    for name in ("shells", "fetching", "reading", "passing", "guessed", "telling", "escaping")
 )
 _arguments: dict[str, dict[str, list[str]]] = tomllib.loads(
     files(__package__).joinpath("data", "arguments.toml").read_text("utf-8")

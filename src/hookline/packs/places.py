@@ -34,7 +34,10 @@ _GENERATED = re.compile(
     r"|[\w.-]+\.egg-info|DerivedData"
 )
 
+# A name that stands for all that is in a directory.
+_EVERYTHING = re.compile(r"\*+|\.\*|\.|\.\[[^]]*\]\*|\{[^}]*\}|[!?*+@]\([^)]*\)")
 _LONGEST_NAME = 512
+_LONGEST_PATH = 4096
 _GLOB = re.compile(r"[*?[]")
 
 # Directories whose files people write.
@@ -105,10 +108,8 @@ def is_whole(path: str) -> bool:
 def places(path: str, home: str, project: str) -> frozenset[str]:
     """The kinds of places that a path is; `project` is the project's directory."""
     path = _without_detour(path, project)
-    if UNKNOWN in path and (
-        path.startswith(UNKNOWN) or posixpath.dirname(path.split(UNKNOWN, maxsplit=1)[0]) in ("/", "")
-    ):
-        return frozenset({"unknown", *_by_name(path)})
+    if _is_unknown(path):
+        return frozenset({"unknown", *_by_name(path[-_LONGEST_PATH:])})
     found = set(_by_name(path))
     if ENTRY in path:
         # What a test has found is not the whole place.
@@ -130,6 +131,12 @@ def places(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset(_in_temporary(path, whole, home, project, found))
     found |= _by_tree(path, whole, home, project)
     return frozenset(found)
+
+
+def _is_unknown(path: str) -> bool:
+    """Whether a path begins with something unknown, or is longer than any system takes."""
+    begin, unknown, _ = path.partition(UNKNOWN)
+    return len(path) > _LONGEST_PATH or (bool(unknown) and posixpath.dirname(begin) in ("/", ""))
 
 
 def _by_entry(path: str, project: str) -> set[str]:
@@ -155,7 +162,7 @@ def _in_temporary(path: str, whole: str, home: str, project: str, found: set[str
 
 def _without_detour(path: str, project: str) -> str:
     """The path without a second slash at its beginning, and without the ways through /proc to the same files."""
-    if not path.startswith(("//", "/proc/")):
+    if len(path) > _LONGEST_PATH or not path.startswith(("//", "/proc/")):
         return path
     path = "/" + path.lstrip("/")
     while (found := _THROUGH_PROCESS.match(path)) is not None:
@@ -166,8 +173,11 @@ def _without_detour(path: str, project: str) -> str:
 
 def _whole(path: str) -> str:
     """The directory that is meant as a whole: `/home/*` is `/home`."""
-    short = re.sub(r"(?:/(?:\*+|\.\*|\.|\.\[[^]]*\]\*|\{[^}]*\}|[!?*+@]\([^)]*\)))+$", "", path)
-    return short or "/"
+    directory, slash, name = path.rpartition("/")
+    while slash and _EVERYTHING.fullmatch(name):
+        path = directory
+        directory, slash, name = path.rpartition("/")
+    return path or "/"
 
 
 def _by_tree(path: str, whole: str, home: str, project: str) -> set[str]:

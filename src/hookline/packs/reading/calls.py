@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import NamedTuple, Protocol, TypedDict, Unpack
 
-from hookline.packs.known import OPTIONS
+from hookline.packs.known import OPTIONS, SHELLS
 from hookline.packs.reading.grammar import GRAMMARS, split
 from hookline.packs.reading.words import UNKNOWN
 from hookline.shell.pieces import Item
@@ -92,7 +92,9 @@ class Call:
     def program(self) -> str:
         """The program's name without its directory."""
         name = posixpath.basename(self.words[0].rstrip("/")) if self.words else ""
-        return name[:-4].lower() if name.lower().endswith(".exe") else name
+        name = name[:-4].lower() if name.lower().endswith(".exe") else name
+        # bash-5.2
+        return short if (short := name.rstrip("0123456789.-")) != name and short in SHELLS else name
 
     @cached_property
     def flags(self) -> frozenset[str]:

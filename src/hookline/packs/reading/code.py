@@ -29,6 +29,8 @@ class _Language(NamedTuple):
     """Its first operand is code, unless an option has it."""
     files: str = ""
     """Letters of options whose value is a file with code."""
+    attached: str = ""
+    """Letters of options whose value, if there is one, is attached."""
     reads: bool = True
     """Without code and file it runs its input."""
 
@@ -36,8 +38,8 @@ class _Language(NamedTuple):
 _AWK = _Language("e", "vFim", ("--source",), ("--assign", "--field-separator"), first=True, files="f", reads=False)
 _LANGUAGES: Mapping[str, _Language] = {
     **dict.fromkeys(("python", "pypy"), _Language("c", "WXQ", (), ("--check-hash-based-pycs",))),
-    "perl": _Language("eE", "IMmiFDCx0l"),
-    "ruby": _Language("e", "IrFECTKWix0", (), ("--encoding",)),
+    "perl": _Language("eE", "IMmiFDCx0l", attached="iFDCx0l"),
+    "ruby": _Language("e", "IrFECTKWix0", (), ("--encoding",), attached="FTKWix0"),
     **dict.fromkeys(
         ("node", "nodejs"),
         _Language("ep", "rC", ("--eval", "--print"), ("--require", "--import", "--loader", "--conditions")),
@@ -225,9 +227,10 @@ class _Given:
             if self._is_python and letter == "m":
                 self._is_module = (rest or following) not in ("code", "pdb", "runpy")
                 return 1 if rest else 2
-            if letter in self._language.values:
-                # Some have an optional value, which is attached.
-                return 1 if rest or letter in "ix0lFCWE" else 2
+            if letter in self._language.attached and _is_number(letter, rest):
+                continue  # -lne, -0777ne
+            if letter in self._language.values and not letter.isdigit():
+                return 1 if rest or letter in self._language.attached else 2
         return 1
 
     def _powershell(self, word: str, index: int) -> int:
@@ -241,6 +244,11 @@ class _Given:
         else:
             return 1
         return len(self._words)
+
+
+def _is_number(letter: str, rest: str) -> bool:
+    """Whether the value of an option is a number at most, so that other options may follow it."""
+    return letter in "0lTWC" and (not rest or rest[0].isalnum())
 
 
 def read(commands: Reader, text: str, language: str) -> None:
@@ -270,6 +278,9 @@ _SED_COMMAND = re.compile(
     r"(?:^|[;\n{}])\s*(?:\d+|\$|/(?:\\.|[^/\\\n])*/)?(?:,(?:\d+|\$|/(?:\\.|[^/\\\n])*/))?"
     r"\s*!?\s*e(?:[ \t]+([^\n]*))?(?=$|[\n;}])"
 )
+_SED_FILE = re.compile(
+    r"(?:^|[;\n{}])\s*(?:\d+|\$|/(?:\\.|[^/\\\n])*/)?(?:,(?:\d+|\$|/(?:\\.|[^/\\\n])*/))?\s*([wWrR])[ \t]+([^\n]+)"
+)
 _SED_FLAG = re.compile(r"(?:^|[;\n{}\d$/])\s*s([^\w\s\\])(?:\\.|(?!\1)[^\\\n])*\1(?:\\.|(?!\1)[^\\\n])*\1[gpiImM0-9]*e")
 
 
@@ -281,6 +292,8 @@ def _sed(commands: Reader, text: str) -> None:
             commands.doubt("sed runs lines of its input")
     if _SED_FLAG.search(text):
         commands.doubt("sed runs what it has replaced")
+    for found in _SED_FILE.finditer(text):
+        commands.emit(("tee" if found[1] in "wW" else "cat", found[2].strip()), via=("sed",))
 
 
 def _started(commands: Reader, code: Code, language: str) -> None:
@@ -298,7 +311,7 @@ def _started(commands: Reader, code: Code, language: str) -> None:
         _start(commands, literals)
     if is_renamed := _ANOTHER_NAME.search(code.text) is not None:
         commands.doubt("code gives another name to what starts programs")
-    if started or is_renamed or _PROGRAMS.search(code.text):
+    if started or is_renamed or language not in _WELL_READ or _PROGRAMS.search(code.text):
         for literal in code.literals:
             # It may be handed over by a variable. As it may also be any other text, nothing is unsure about it.
             if literal.is_plain and " " in literal.text.strip():
@@ -320,6 +333,8 @@ _EVALUATES = frozenset(("eval", "evalScript", "Function", "instance_eval", "clas
 _FILE = re.compile(r"\s*(?:compile\s*\(\s*)?open\s*\(\s*\ue010")
 _APPLESCRIPT = re.compile(r"do shell script\s*(\ue010)?")
 _AWKS = frozenset(("awk", "gawk", "mawk", "nawk", "original-awk"))
+# What starts a program is known in these; in others any text may be a command.
+_WELL_READ = _AWKS | {"python", "pypy", "perl", "ruby", "node", "nodejs", "bun", "deno", "php", "lua", "luajit"}
 _WITHOUT_PARENTHESES = frozenset(("perl", "ruby", "php", "raku", "osascript"))
 # `exec` is Python's own, `eval` is in each of them.
 _EVALUATING_EXEC = frozenset(("python", "pypy"))

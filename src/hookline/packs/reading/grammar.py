@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+# env and sudo take any name: `1A=2`, `a.b=c`.
+_ASSIGNMENT = re.compile(r"[^=-][^=]*=")
 _NUMBER = re.compile(r"--?\d+")
 
 
@@ -21,6 +22,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     single: bool = False
     operands: int = 0
     assignments: bool = False
+    dash: bool = False
     numbers: bool = False
     text: tuple[str, ...] = ()
     joined: bool = False
@@ -101,6 +103,8 @@ class _Splitter:
                 self._option(word)
             elif self._grammar.assignments and _ASSIGNMENT.match(word):
                 self._assigned.append(word)
+            elif self._grammar.dash and word == "-":
+                pass
             elif operands > 0 and not self._options.keys() & set(self._grammar.direct):
                 operands -= 1
             else:

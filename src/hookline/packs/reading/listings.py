@@ -15,6 +15,7 @@ _NARROWING = re.compile(
 _NAMING = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename")
 _EVERYTHING = ("*", ".*", "*.*")
 _RUNNING = ("-exec", "-execdir", "-ok", "-okdir")
+_WRITING = ("-fprint", "-fprint0", "-fprintf", "-fls")
 _OPTIONS = ("-L", "-H", "-P", "-E")
 # xargs and parallel take quotes and backslashes away.
 _QUOTING = re.compile(r"[\\\"']")
@@ -84,6 +85,8 @@ def find(commands: Reader, call: Call) -> Stream | None:
         commands.emit(("rm", "-r", *found), via=(*call.via, "find"))
     index = start
     while index < len(words):
+        if words[index] in _WRITING and index + 1 < len(words):
+            commands.emit(("tee", words[index + 1]), via=(*call.via, "find"))
         if words[index] in _RUNNING:
             end = next((at for at in range(index, len(words)) if words[at] in (";", "+")), len(words))
             _execute(commands, call, words[index + 1 : end], found)

@@ -16,11 +16,10 @@ def _word(call: Call, index: int) -> str:
 
 def ssh(commands: Reader, call: Call) -> Stream | None:
     """Follows a command on another machine, and those that options run on this one."""
-    for index, word in enumerate(call.words[1:], 1):
-        option = (word[2:] or _word(call, index + 1)) if word.startswith("-o") else ""
-        if found := _SSH_COMMAND.match(option):
-            commands.inner(found[1], via=("ssh",), given=call.given)
     parts = taken(commands, call, GRAMMARS["ssh"])
+    for word in call.words[1 : 1 + parts.own]:
+        if found := _SSH_COMMAND.match(word):
+            commands.inner(found[1], via=("ssh",), given=call.given)
     rest = rest_behind(parts, call.words[1:])
     with commands.elsewhere():
         if rest:
@@ -28,7 +27,9 @@ def ssh(commands: Reader, call: Call) -> Stream | None:
         return run_stream(commands, call.stdin) if call.operands else None
 
 
-_SSH_COMMAND = re.compile(r"\s*(?:proxycommand|localcommand|knownhostscommand)[\s=]+(.+)", re.IGNORECASE | re.DOTALL)
+_SSH_COMMAND = re.compile(
+    r"(?:-\w*o)?\s*(?:proxycommand|localcommand|knownhostscommand)[\s=]+(.+)", re.IGNORECASE | re.DOTALL
+)
 
 
 def git(commands: Reader, call: Call) -> Stream | None:
@@ -48,13 +49,26 @@ def git(commands: Reader, call: Call) -> Stream | None:
             go_on(commands, call, _behind(call, "run"))
         case ("grep", *_) if pager := next((word for word in call.words if _GREP_PAGER.match(word)), None):
             commands.inner(pager.partition("=")[2] or pager[2:], via=(*call.via, "git"))
-    for flag in ("--exec", "-x", "--tree-filter", "--index-filter", "--msg-filter", "--env-filter"):
-        if words[:1] in (("rebase",), ("filter-branch",)) and (text := call.value_of(flag)):
+    for flag in _GIT_OPTIONS.get(words[0], ()) if words else ():
+        if text := call.value_of(flag):
             commands.inner(text)
     if words[:2] == ("rev-parse",) or "--show-toplevel" in call.flags:
         return Stream(text=commands.project)
     return None
 
+
+_TRANSPORT = ("--upload-pack", "--receive-pack", "--exec")
+_GIT_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "rebase": ("--exec", "-x"),
+    "filter-branch": (
+        *("--tree-filter", "--index-filter", "--msg-filter", "--env-filter", "--setup"),
+        *("--parent-filter", "--commit-filter", "--tag-name-filter"),
+    ),
+    "difftool": ("--extcmd", "-x"),
+    "clone": (*_TRANSPORT, "-u"),
+    **dict.fromkeys(("fetch", "pull", "push", "ls-remote", "archive", "fetch-pack", "send-pack"), _TRANSPORT),
+}
+"""Options whose value is a command for a shell, by subcommand."""
 
 _GREP_PAGER = re.compile(r"-O.|--open-files-in-pager=")
 
@@ -66,8 +80,17 @@ def _behind(call: Call, word: str) -> tuple[str, ...]:
 def _git_setting(commands: Reader, name: str, value: str) -> None:
     if value.startswith("!"):
         commands.inner(value[1:])
-    elif name.lower() in ("core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "diff.external"):
+    elif name.lower().startswith("alias."):
+        commands.inner(f"git {value}")
+    elif _GIT_RUNS.fullmatch(name.lower()):
         commands.inner(value)
+
+
+_GIT_RUNS = re.compile(
+    r"core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy|alternaterefscommand)|diff\.external|sequence\.editor"
+    r"|pager\..*|gpg\.(?:.*\.)?program|(?:diff|difftool|merge|mergetool|filter|browser|man|trailer|guitool)\..*"
+    r"\.(?:cmd|command|driver|textconv|clean|smudge|process)|uploadpack\.packobjectshook|interactive\.difffilter"
+)
 
 
 # Options whose value is a command for a shell, by program.
@@ -93,6 +116,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "mutt": ("-F",),
     "tcpdump": ("-z",),
     "rg": ("--pre", "--hostname-bin"),
+    "ag": ("--pager",),
 }
 
 
@@ -104,11 +128,21 @@ def texts(commands: Reader, call: Call) -> Stream | None:
             text = None
             if word == option:
                 text = _word(call, index + 1)
-            elif word.startswith(f"{option}=" if option.startswith("--") else option):
+            elif option.startswith("--") and _is_beginning(word.partition("=")[0], option):
+                text = word.partition("=")[2] or _word(call, index + 1)
+            elif not option.startswith("--") and word.startswith(option):
                 text = word[len(option) :].removeprefix("=")
             if text and (option != "--checkpoint-action" or text.startswith("exec=")):
                 commands.inner(text.removeprefix("exec="), via=(*call.via, name), given=call.given)
     return None
+
+
+def _is_beginning(word: str, option: str) -> bool:
+    """Whether a word is a long option, or so much of it that it can be no other."""
+    return word == option or (len(word) >= _SHORTEST and option.startswith(word))
+
+
+_SHORTEST = len("--to-c")
 
 
 def editor(commands: Reader, call: Call) -> Stream | None:
@@ -141,7 +175,7 @@ def emacs(commands: Reader, call: Call) -> Stream | None:
 
 
 _LISP_RUNS = re.compile(
-    r"\((?:term|shell\S*|call-process\S*|start-process\S*|make-process|async-shell\S*|eval|load\S*)\b"
+    r"\((?:term|shell\S*|call-process\S*|start-process\S*|make-process|async-shell\S*|eval|load\S*|delete-\S*)\b"
 )
 
 

@@ -26,6 +26,7 @@ RUN_BY_PROGRAMS = frozenset(
 )
 STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_DESCRIPTOR = re.compile(r"(?:/dev|/proc/(?:self|\d+))/fd/\d+")
 
 
 def shell(commands: Reader, call: Call) -> Stream | None:
@@ -56,6 +57,8 @@ def run_file(commands: Reader, call: Call, file: str, *, is_same_shell: bool = F
         return run_stream(commands, commands.substituted)
     if file in STDIN:
         return run_stream(commands, call.stdin)
+    if _DESCRIPTOR.fullmatch(file):
+        commands.doubt("a shell runs what stands in a descriptor")
     if (written := commands.written(call.path(file))) is not None:
         return run_stream(commands, written, is_same_shell=is_same_shell)
     return None

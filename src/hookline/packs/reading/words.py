@@ -28,7 +28,7 @@ _BLANKS = " \t\n"
 _BRACES = re.compile(r"\{(?:([^{},]*(?:,[^{},]*)+)|(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.(-?\d{1,4}))?)\}")
 # What writes to a variable in a calculation.
 _COUNTED = re.compile(
-    r"([A-Za-z_]\w*)(?:\[[^]]*\])?\s*(?:\+\+|--|(?:<<|>>|[-+*/%&|^])?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+    r"(?<!\w)([A-Za-z_]\w*)(?:\[[^][]*\])?\s*(?:\+\+|--|(?:<<|>>|[-+*/%&|^])?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)"
 )
 _ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
@@ -125,6 +125,7 @@ class Expander:
             self._output(piece.items, source[0])
             return (OUTPUT,)
         if source.startswith(("$((", "$[")):
+            self._spend(len(source))
             for name in counted(source):
                 self._forget(name)
         known = self._values(piece.name or source.strip("${}"))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from hookline.packs.known import SHELLS
-from hookline.packs.reading import code, listings, prefixes, programs, shells
+from hookline.packs.reading import code, guesses, listings, prefixes, programs, shells
 from hookline.packs.reading.calls import Call, Reader, Stream
 from hookline.packs.reading.grammar import GRAMMARS, subcommand_of
 
@@ -25,6 +25,7 @@ def follow(commands: Reader, call: Call) -> Stream | None:
         return prefixes.runner(commands, call, name)
     if code.is_interpreter(program):
         code.follow(commands, call)
+    guesses.guess(commands, call)
     return None
 
 
@@ -54,7 +55,7 @@ _FOLLOWS: Mapping[str, Follow] = {
     "set": shells.set_,
     "shift": shells.shift,
     "trap": shells.trap,
-    **dict.fromkeys(("at", "batch"), shells.later),
+    **dict.fromkeys(("at", "batch", "newgrp"), shells.later),
     **dict.fromkeys(("xargs", "gxargs"), listings.xargs),
     "parallel": listings.parallel,
     **dict.fromkeys(("find", "gfind"), listings.find),
