@@ -263,6 +263,8 @@ FREED = [
 NOT_FREED = [
     ("git push -f origin wip-*", "git push -f origin wip-x main"),
     ("git push -f origin wip-*", "git push -f origin wip-x:main"),
+    ("git push -f origin wip-*", "git push -f origin wip-*"),
+    ("git push -f origin wip-*", "git push -f origin $'wip-x\\nmain'"),
     ("git push -f origin wip-*", "git push -f origin wip-x --mirror"),
     ("git push -f origin wip-*", "git push -f origin wip-x +refs/heads/main"),
     ("git push -f origin wip-*", "git push -f --mirror origin wip-x"),

@@ -17,6 +17,8 @@ from hookline.packs.reading.words import ENTRY, OUTPUT, PROCESS, UNKNOWN
 
 ANY_WORDS = "**"
 """The last word of a pattern that may be followed by more words."""
+# A shell may put the names of files in its place, and one of those may be anything: `wip-x:main`.
+_MANY_FILES = re.compile(r"[*?\[]")
 _UNKNOWN_PARTS = (UNKNOWN, ENTRY, OUTPUT, PROCESS)
 # A shell may make `..` of it.
 _MAY_LEAD_UP = re.compile(r"(?:^|/)\.[*?\[]")
@@ -102,7 +104,7 @@ def frees(pattern: str, subject: Subject) -> bool:
     return all(
         _is_path_meant(word, each, subject)
         if "/" in word + each or word == ".." or (index and takes_paths and not word.startswith("-"))
-        else _is_word_meant(word, each)
+        else _is_word_meant(word, each) and not _MANY_FILES.search(word)
         for index, (word, each) in enumerate(pairs)
     )
 
@@ -117,7 +119,7 @@ def _words(pattern: str) -> tuple[str, ...]:
 
 def _is_word_meant(word: str, pattern: str) -> bool:
     """A wildcard stands for no colon: `a:b` is two names. What is only known at run time is never meant."""
-    is_known = not any(part in word for part in _UNKNOWN_PARTS)
+    is_known = word.isprintable() and not any(part in word for part in _UNKNOWN_PARTS)
     return is_known and word.count(":") == pattern.count(":") and fnmatch.fnmatchcase(word, pattern)
 
 
