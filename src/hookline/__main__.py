@@ -37,7 +37,10 @@ def main() -> int:
     """Runs the command and returns its exit code; the only thing that sees every interrupt."""
     sys.unraisablehook = _pass_on
     sys.excepthook = _end_quietly
-    from hookline.cli.loading import load_argparse  # noqa: PLC0415 - after the handler is set
+    from hookline.cli.streams import open_missing  # noqa: PLC0415 - after the handler is set
+
+    open_missing()
+    from hookline.cli.loading import load_argparse  # noqa: PLC0415
 
     load_argparse()
     from hookline.cli.ending import finish  # noqa: PLC0415

@@ -23,6 +23,7 @@ _SPARE_S = 6.0
 _LOOK_S = 0.5
 # What fits into the address of a socket; a longer path is reached through its directory's descriptor.
 _LONGEST_PATH = 100
+_STDERR = 2
 _NO = (b"0", b"no", b"off", b"false")
 
 
@@ -121,15 +122,17 @@ def ask(words: "list[bytes]", environ: "dict[bytes, bytes]") -> "tuple[int, byte
 def main() -> None:
     """Prints the server's answer, or becomes the command that finds one by itself."""
     signal(SIGINT, SIG_DFL)
+    can_answer = sys.stdout is not None
+    _open_missing()
     environ = posix.environ
     words = [_bytes(word) for word in sys.argv[1:]]
     more: list[bytes] = []
     try:
         if may_serve(words, environ):
             code, stdout, stderr = ask(words, environ)
-            _write_all(1, stdout)
+            is_delivered = _write_all(1, stdout) and (can_answer or not stdout)
             _write_all(2, stderr)
-            posix._exit(code)  # noqa: SLF001 - nothing is left to do, and an orderly end takes a millisecond
+            posix._exit(code if is_delivered else EXIT_BLOCK)  # noqa: SLF001 - nothing is left to do, and an orderly end takes a millisecond
     except NoServerError:
         pass
     except LostServerError as lost:
@@ -193,12 +196,23 @@ def _read_all(descriptor: int) -> bytes:
     return b"".join(parts)
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def _open_missing() -> None:
+    """Put the null device in place of each closed standard stream, or the server's socket would get its number.
+
+    A program that this process becomes gets them closed again, and so knows that they were.
+    """
+    while (descriptor := posix.open("/dev/null", posix.O_RDWR)) <= _STDERR:
+        pass
+    posix.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> bool:
     try:
         while data:
             data = data[posix.write(descriptor, data) :]
     except OSError:  # nobody reads it
-        pass
+        return False
+    return True
 
 
 def _give_back(stdin: bytes) -> None:

@@ -29,6 +29,7 @@ from hookline.agent.toolbox import default_toolbox
 from hookline.cli.interrupt import run_loop
 from hookline.cli.main import EXIT_TERMINATED
 from hookline.cli.options import add_common_options, at_least, require_project
+from hookline.cli.streams import CLOSED
 from hookline.cli.terminal.output import OUTPUTS, JsonOutput, Output
 from hookline.cli.terminal.permission import PlainTerminal, ask
 from hookline.cli.terminal.readiness import problems_of
@@ -100,7 +101,7 @@ def run(given: argparse.Namespace) -> int:
 def _prompt(given: argparse.Namespace) -> str | None:
     """The prompt; None for a conversation in the terminal."""
     prompt = given.prompt
-    if sys.stdin is not None and not sys.stdin.isatty():
+    if "stdin" not in CLOSED and not sys.stdin.isatty():
         # Without the last newline, so that hooks get the same prompt as with --prompt.
         piped = (_read_pipe() if prompt is None else _read_pipe_beside_prompt()).rstrip("\r\n")
         prompt = "\n\n".join(filter(None, (piped, prompt)))

@@ -32,6 +32,7 @@ from hookline.bridge.words import parser as agents_parser
 from hookline.cli.commands._bridge import FORMS
 from hookline.cli.commands._forms import Forms
 from hookline.cli.guess import did_you_mean
+from hookline.cli.streams import deliver
 from hookline.engine.watchdog import WATCHDOG
 from hookline.errors import UsageError
 
@@ -160,7 +161,7 @@ def _ask_server(words: tuple[str, ...]) -> tuple[Reply | bytes, bool]:
 
 
 def _stdin() -> bytes:
-    return b"" if sys.stdin is None else sys.stdin.buffer.read()
+    return sys.stdin.buffer.read()
 
 
 def _cwd() -> str:
@@ -171,8 +172,5 @@ def _cwd() -> str:
 
 
 def _print(reply: Reply) -> int:
-    for stream, data in ((sys.stdout, reply.stdout), (sys.stderr, reply.stderr)):
-        if data and stream is not None:
-            stream.buffer.write(data)
-            stream.buffer.flush()
-    return reply.exit_code
+    """The exit code after the reply was printed; a reply that can't be printed is a no, by the exit code alone."""
+    return reply.exit_code if deliver(reply.stdout, reply.stderr) else EXIT_BLOCK

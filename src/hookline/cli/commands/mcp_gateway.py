@@ -14,12 +14,12 @@ import argparse
 import asyncio
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from urllib.parse import urlsplit
 
 from hookline.cli.options import add_common_options, make_config, report_unusable_hooks
+from hookline.cli.streams import CLOSED
 from hookline.contract.text import tell
 from hookline.contract.vocabulary import FiredBy
 from hookline.engine.watchdog import WATCHDOG
@@ -55,7 +55,7 @@ def run(given: argparse.Namespace) -> int:
     if given.header and not given.url:
         raise UsageError("--header is for a server with --url; a command gets its secrets from its environment")
     headers = _headers(given.header or (), os.environ)
-    if sys.stdin is None or sys.stdout is None:
+    if CLOSED & {"stdin", "stdout"}:
         raise UsageError("the client speaks on stdin and stdout, and they are not open")
     name = given.name or _default_name(given)
     if not given.name:
