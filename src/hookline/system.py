@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Unpack
 import msgspec
 
 from hookline.child.batch import ChildLimits
+from hookline.child.reaper import REAPER
 from hookline.contract.events import HookEventName
 from hookline.contract.hooks import HookEntry
 from hookline.contract.inputs import SessionFacts
@@ -54,6 +55,10 @@ class HookSystemStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     initialized: bool
     total_hooks: int
+
+
+_REAPING_S = 1.0
+"""How long closing waits for children that have ended, or are about to."""
 
 
 class _Parts(msgspec.Struct, kw_only=True):
@@ -205,6 +210,13 @@ class HookSystem:
                 self._parts.registry.add(hook)
         return hook
 
+    def end_background(self) -> None:
+        """Ends the hooks that run beside the agent; they get two seconds, as at the end of a program."""
+        if self._parts is not None:
+            from hookline.engine.beside import BESIDE  # noqa: PLC0415 - few settings have such hooks
+
+            BESIDE.end(self._parts.event_log.late)
+
     def dispose(self) -> None:
         """Leaves the bus and closes the log; the system is not used after this."""
         self._stop_waiting()
@@ -212,6 +224,7 @@ class HookSystem:
             self._parts.handler.dispose()
             self._parts.warmth.close()
             self._parts.handler.runner.stays.close()
+            REAPER.settle(_REAPING_S)
             self._parts.event_log.flush()
             self._parts.log.close()
 

@@ -75,6 +75,16 @@ class Reaper:
             if pursuit := self._pursuits.get(mark):
                 pursuit.deadline = pursuit.next_look = min(pursuit.deadline, time.monotonic())
 
+    def settle(self, timeout_s: float) -> None:
+        """Wait until every child that was handed over has been reaped, so that no zombie is left; at most so long."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            with self._lock:
+                self._check()
+                if not self._unreaped:
+                    return
+            time.sleep(_GONE_POLL_S)
+
     def end_with_program(self) -> None:
         """Kill every group now, and any group that comes later at once."""
         with self._lock:

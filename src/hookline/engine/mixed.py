@@ -57,7 +57,7 @@ class Mixed(msgspec.Struct, frozen=True):
             self._notify(asked.hook)
             return not_runnable(asked)
         if asked.hook.is_async:
-            BESIDE.spawn(self._run_beside(way, asked, means))
+            BESIDE.spawn(self._run_beside(way, asked, means), self.on_late)
             return left_running(asked)
         outcome = await way(asked, means)
         self._notify(asked.hook)

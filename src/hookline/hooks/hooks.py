@@ -250,13 +250,14 @@ class Hooks:
         return attempt(answer, otherwise=True, consequence="whether there are hooks is not known")
 
     def close(self) -> None:
-        """Ends everything within bounded time: hooks of `session.sync` that still run, and the log."""
+        """Ends everything within bounded time: hooks of `session.sync` or beside the agent, and the log."""
         with self._lock:
             if self._engine.is_closed:
                 return
             self._engine.is_closed = True
         self._engine.loop_thread.close()
         if (system := self._engine.system) is not None:
+            attempt(system.end_background, None, "hooks beside the agent may still run")
             attempt(system.dispose, None, "the log is not closed")
 
     def __enter__(self) -> Self:

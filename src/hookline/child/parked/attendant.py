@@ -65,6 +65,12 @@ class Attendant:
         """Wait until everything has been done, and return whether it has; the lock is held."""
         return self._idle.wait_for(lambda: not self._pending, timeout_s)
 
+    @property
+    def thread(self) -> int | None:
+        """The identifier of the thread, if there is one."""
+        thread = self._thread
+        return None if thread is None else thread.ident
+
     def close_later(self) -> None:
         """Have the thread close the employer, and end when its work is done.
 

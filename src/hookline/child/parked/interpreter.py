@@ -8,8 +8,10 @@ announce the event; the spare answers `kept` with the process id and a pidfd of 
 site/_hookline_keeper.py), or `alone`. When a socket is closed, the process at its other end exits.
 """
 
+import contextlib
 import os
 import socket
+import threading
 from collections.abc import Sequence
 
 from hookline.child import strays
@@ -40,7 +42,8 @@ class Interpreter:
         try:
             self.paths = answer(self._control, b"parked")
         except BaseException:
-            self.end()
+            self._control.close()
+            leave(self.pid, 0)
             raise
         self.room = sum(len(entry) + 1 for entry in invocation.env) + len(_SLACK)
         """How long the text of the environment may be at an event."""
@@ -119,12 +122,26 @@ def _with_site(env: tuple[bytes, ...], site: str) -> list[bytes]:
 def answer(control: socket.socket, wanted: bytes) -> list[bytes]:
     """What it answers behind this word; raise NotParkedError if it says something else, or nothing."""
     control.settimeout(_PATIENCE_S)
+    _WAITING[threading.get_ident()] = control
     try:
         word, *rest = control.recv(LONGEST_MESSAGE).split(b"\0")
     except OSError as error:
         raise NotParkedError(f"it did not answer ({error})") from error
+    finally:
+        del _WAITING[threading.get_ident()]
     if word == wanted:
         return rest
     if word == b"refused":
         raise NotParkedError(b" ".join(rest).decode("utf-8", "replace"))
     raise NotParkedError("it does not import sitecustomize from PYTHONPATH")
+
+
+def stop_waiting(thread: int | None) -> None:
+    """Have `answer`, if this thread waits there, raise NotParkedError at once."""
+    control = None if thread is None else _WAITING.get(thread)
+    if control is not None:
+        with contextlib.suppress(OSError):  # the answer has come
+            control.shutdown(socket.SHUT_RDWR)
+
+
+_WAITING: dict[int, socket.socket] = {}

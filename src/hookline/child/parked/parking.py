@@ -14,7 +14,7 @@ from hookline.child.job import ChildJob
 from hookline.child.limit import RESERVES
 from hookline.child.parked.attendant import Attendant
 from hookline.child.parked.claim import Claim
-from hookline.child.parked.interpreter import Interpreter, NotParkedError
+from hookline.child.parked.interpreter import Interpreter, NotParkedError, stop_waiting
 from hookline.child.parked.place import Place
 from hookline.child.parked.recipe import may_come
 from hookline.child.parked.reports import MODULES, Report
@@ -31,6 +31,8 @@ _MOST_PLACES = 64
 # A script that was used so recently keeps its interpreter, although another one could use the place.
 _KEPT_S = 60.0
 _POLL_S = 0.002
+# How long closing waits for what is being started or has yet to answer.
+_ENDING_S = 2.0
 # Runs of a script before it is parked; the caller has already counted the first run.
 _RUNS_BEFORE = 2
 _RUNS_AFTER_SHORTAGE = -20
@@ -68,9 +70,10 @@ class Parking:
         return self._lot.pids()
 
     def close(self) -> None:
-        """End all of them."""
+        """End all of them, and wait a moment until they are gone."""
         self._finalizer.detach()
         self._lot.close()
+        self._lot.settle(_ENDING_S)
 
 
 class _Lot:
@@ -347,6 +350,15 @@ class _Lot:
             self._places.clear()
             self.attendant.close_later()
         self._free()
+
+    def settle(self, timeout_s: float) -> None:
+        """Wait until the thread has nothing to do any more; a start that is under way is cut short."""
+        deadline = time.monotonic() + timeout_s
+        is_idle = False
+        while not is_idle and time.monotonic() < deadline:
+            stop_waiting(self.attendant.thread)
+            with self._lock:
+                is_idle = self.attendant.wait_until_idle(_POLL_S)
 
     def close_later(self) -> None:
         """The same, in the thread that there is now: after a fork it is another one."""

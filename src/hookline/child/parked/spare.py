@@ -164,7 +164,7 @@ def wake_stopped(pid: int) -> None:
         os.kill(pid, signal.SIGCONT)
 
 
-def leave(pid: int) -> None:
+def leave(pid: int, patience_s: float = _EXITING_S) -> None:
     """Have a process reaped that is about to exit, and killed if it does not."""
-    REAPER.adopt(pid, deadline=time.monotonic() + _EXITING_S, unreaped=True)
+    REAPER.adopt(pid, deadline=time.monotonic() + patience_s, unreaped=True)
     REAPER.running.discard(pid)

@@ -52,7 +52,11 @@ def _probe(invocation: Invocation, cwd: str, recipe: Recipe) -> list[bytes]:
     program = os.path.join(cwd, recipe.program)  # noqa: PTH118 - a name with a slash stays as it is
     control, pid = start(Invocation(os.fsencode(program), words, invocation.env), cwd, "probe", "-c")
     try:
-        return answer(control, b"probed")
-    finally:
+        found = answer(control, b"probed")
+    except BaseException:
         control.close()
-        leave(pid)
+        leave(pid, 0)
+        raise
+    control.close()
+    leave(pid)
+    return found
