@@ -224,7 +224,6 @@ def test_temporary_files_of_processes_that_are_gone_are_removed(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("name", "age_s"),
     [
-        pytest.param(".trust.json.{dead}.0123abcd.tmp", 60, id="young"),
         pytest.param(".trust.json.{alive}.0123abcd.tmp", 7200, id="its-process-runs"),
         pytest.param(".other.json.{dead}.0123abcd.tmp", 7200, id="of-another-file"),
         pytest.param(".trust.json.{dead}.0123abcde.tmp", 7200, id="no-name-of-ours"),
@@ -238,6 +237,57 @@ def test_other_files_are_left_alone(tmp_path: Path, dead_pid: int, name: str, ag
     file = leave(tmp_path / name.format(dead=dead_pid, alive=os.getpid()), age_s=age_s)
     write_atomically(tmp_path / "trust.json", b"{}")
     assert file.exists()
+
+
+KILLED = """
+import os, signal, sys, hookline.files as files
+from pathlib import Path
+def end(*words, **more):
+    os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[2] == "writing":
+    os.replace = end
+path = Path(sys.argv[1])
+with files.locked(path):
+    files.write_atomically(path, b"new")
+    end()
+"""
+
+
+@pytest.mark.attack("30.F11", "a process that is killed while it writes a file, or holds a lock")
+@pytest.mark.req("DELTA-FILE-001")
+@pytest.mark.parametrize("at", ["writing", "holding"])
+def test_what_a_killed_process_leaves_is_gone_after_the_next_write(project: Path, at: str) -> None:
+    """Also if it was killed a moment ago; nobody waits for its lock, and another file of the directory is enough."""
+    file = project / "trust.json"
+    run_python(KILLED, arguments=[str(file), at])
+    assert (project / "trust.json.lock").exists()
+    assert len([*project.glob("*.tmp")]) == (at == "writing")
+    write_atomically(project / "other.json", b"{}")
+    assert not (project / "trust.json.lock").exists()
+    run_python(KILLED, arguments=[str(file), at])
+    with locked(file, wait_s=0):
+        write_atomically(file, b"{}")
+    assert sorted(path.name for path in project.iterdir()) == ["other.json", "trust.json"]
+
+
+@pytest.mark.req("DELTA-FILE-001")
+def test_what_another_process_holds_is_left_alone(project: Path, dead_pid: int) -> None:
+    """A process of another container may have any id, so its file is locked; so is a lock. Locks of others stay."""
+    for name, content in (
+        (f".trust.json.{dead_pid}.0123abcd.tmp", b"new"),
+        ("held.json.lock", b"hookline\n"),
+        ("uv.lock", b"version = 1"),
+        ("empty.lock", b""),
+    ):
+        (project / name).write_bytes(content)
+    before = {path.name for path in project.iterdir()}
+    with contextlib.ExitStack() as stack:
+        for name in (f".trust.json.{dead_pid}.0123abcd.tmp", "held.json.lock"):
+            fcntl.flock(stack.enter_context((project / name).open("rb")), fcntl.LOCK_EX)
+        write_atomically(project / "trust.json", b"{}")
+        assert {path.name for path in project.iterdir()} == {*before, "trust.json"}
+    write_atomically(project / "trust.json", b"{}")
+    assert {path.name for path in project.iterdir()} == {"uv.lock", "empty.lock", "trust.json"}
 
 
 def test_what_is_no_file_of_ours_is_left_alone(tmp_path: Path, dead_pid: int) -> None:

@@ -17,8 +17,8 @@ LOCK_WAIT_S = 5.0
 
 _LOCK_POLL_S = 0.02
 
-# A process with this id may also run in another container that has the same directory: its files are young.
-_ABANDONED_S = 3600.0
+# Written into locks, so that those that a killed process left behind can be told from files of others.
+_LOCK_MARK = b"hookline\n"
 
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -77,8 +77,7 @@ def write_atomically(path: Path, data: bytes, *, is_durable: bool = True, mode: 
 def replace_at(directory: int, name: str, data: bytes, *, is_durable: bool = True, mode: int = 0o600) -> None:
     """Replace the content of a file in an open directory in one step, as `write_atomically` does."""
     _remove_abandoned(directory, name)
-    temporary = f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=directory)
+    temporary, descriptor = _open_temporary(directory, name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -153,26 +152,55 @@ def _require_regular(status: os.stat_result, path: Path) -> None:
         raise NotRegularError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
 
 
+def _open_temporary(directory: int, name: str) -> tuple[str, int]:
+    """Create a file with a name of its own, locked: what can be locked and has no process is abandoned."""
+    while True:
+        temporary = f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=directory)
+        with suppress(OSError):  # some file systems have no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return temporary, descriptor
+        # Another container, which does not see our process, has removed it before it was locked.
+        os.close(descriptor)
+
+
 def _remove_abandoned(directory: int, name: str) -> None:
-    """Remove the temporary files of this name that were left behind: old ones of ours, whose process is gone."""
+    """Remove what killed processes left behind: temporary files of this name, and the lock of any file of ours."""
     temporary = re.compile(rf"\.{re.escape(name)}\.([1-9]\d{{0,9}})\.[0-9a-f]{{8}}\.tmp")
-    oldest = time.time() - _ABANDONED_S
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
-            if (found := temporary.fullmatch(entry.name)) and _is_abandoned(entry, int(found[1]), oldest):
-                with suppress(OSError):
-                    os.unlink(entry.name, dir_fd=directory)
+            if (found := temporary.fullmatch(entry.name)) and _is_gone(int(found[1])):
+                _remove_unlocked(directory, entry, b"")
+            elif entry.name.endswith(".lock"):
+                _remove_unlocked(directory, entry, _LOCK_MARK)
 
 
-def _is_abandoned(entry: "os.DirEntry[str]", pid: int, oldest: float) -> bool:
-    try:
+def _remove_unlocked(directory: int, entry: "os.DirEntry[str]", content: bytes) -> None:
+    """Remove a regular file of this user that begins with this content and that no process holds."""
+    with suppress(OSError):
         status = entry.stat(follow_symlinks=False)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mtime > oldest:
-            return False
+        is_marked = not content or status.st_size == len(content)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or not is_marked:
+            return
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(entry.name, flags, dir_fd=directory)
+        try:
+            if os.read(descriptor, len(content)) == content:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Whoever waits for a lock sees then that its file has no name.
+                if os.path.samestat(os.fstat(descriptor), os.stat(entry.name, dir_fd=directory, follow_symlinks=False)):
+                    os.unlink(entry.name, dir_fd=directory)
+        finally:
+            os.close(descriptor)
+
+
+def _is_gone(pid: int) -> bool:
+    try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return True
-    except OSError:  # it can't be looked at, or the process is somebody else's
+    except OSError:  # the process is another user's
         return False
     return False
 
@@ -198,6 +226,8 @@ def _acquire(lock: Path, target: Path, deadline: float) -> int:
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         if _try_lock(descriptor, lock):
+            with suppress(OSError):  # a full disk is no reason to refuse the lock
+                os.pwrite(descriptor, _LOCK_MARK, 0)
             return descriptor
         os.close(descriptor)
         if time.monotonic() >= deadline:
