@@ -69,8 +69,14 @@ class _Search:
                     known.add(_identity(status))
                     directories.append(name)
         given_up = tuple(self._given_up)
-        unresolved = tuple(dict.fromkeys((*self._paths.unresolved, *given_up)))
+        unresolved = tuple(dict.fromkeys((*self._paths.unresolved, *given_up, *self._modules_elsewhere(files))))
         return FoundFiles(files, unresolved, given_up, None if self._paths.patterns else self._looked_at)
+
+    def _modules_elsewhere(self, files: dict[str, os.stat_result]) -> Iterator[str]:
+        """The modules that none of the files has: Python finds them on its path, maybe in this project."""
+        for module, candidates in self._paths.modules.items():
+            if not any(name.endswith(tuple(f"/{each}" for each in candidates)) for name in files):
+                yield module
 
     def _names_in(self, directory: str) -> Iterator[str]:
         paths = self._paths

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,9 @@ from hookline.shell.pieces import Item, Text, Word
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]{0,200}\}|(\w+))")
 _JOINTS = re.compile(r"[=:,@+]")
 _NEEDS_A_SHELL = re.compile(r"[\s\"'\\;&|<>()]")
-_MODULE_OPTION = re.compile(r"(?:^|\s)-[A-Za-z]*m")
+_MODULE_OPTION = re.compile(r"-[A-Za-z]*?m(.*)", re.DOTALL)
+_MAY_IMPORT = re.compile(r"(?:^|[\s\"'])-[A-Za-z]*m|\bimport\b")
+_PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 # Ways to split a text that is not a shell's, such as a program for awk.
@@ -40,6 +43,23 @@ _FILES_OF_PROGRAMS = {
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
 }
 
+# Programs that run every file of a directory they are given.
+_RUN_DIRECTORIES = frozenset(("run-parts",))
+# Programs that look for the code that they run, by rules of their own.
+_FIND_CODE = frozenset(
+    ("pytest", "py.test", "tox", "nox", "rake", "jest", "mocha", "vitest", "pre-commit", "gradle", "gradlew", "mvn")
+)
+# What an interpreter adds to the name of a file or a module that it is given.
+_SUFFIXES = {
+    **dict.fromkeys(
+        ("node", "nodejs", "bun", "deno", "tsx", "ts-node"), (".js", ".cjs", ".mjs", ".json", ".ts", ".node")
+    ),
+    "ruby": (".rb",),
+    "perl": (".pm",),
+    "lua": (".lua",),
+}
+_LOADING_OPTIONS = frozenset(("-r", "--require", "--import", "--loader", "--experimental-loader", "--preload"))
+
 # How often a command inside a command is looked into, as in `bash -c 'sh -c "…"'`.
 _NESTING = 4
 
@@ -56,6 +76,8 @@ class PossiblePaths:
     """Bare names in those directories of PATH that are inside the project."""
     unresolved: tuple[str, ...]
     """The words that may lead to files which are not among these."""
+    modules: Mapping[str, tuple[str, ...]]
+    """Python modules that are run, each with the files of which one must be there: else it is found elsewhere."""
 
 
 def possible_paths(
@@ -76,8 +98,11 @@ def possible_paths(
     words = _Words(text, env)
     known = dict.fromkeys((*PROJECT_DIR_VARIABLES, "PWD"), project_dir) | {"HOME": _home("~")}
     paths, patterns = words.expanded(known, env)
-    if _MODULE_OPTION.search(text):
+    modules: Mapping[str, tuple[str, ...]] = {}
+    if _MAY_IMPORT.search(text):
+        modules = words.modules()
         paths |= dict.fromkeys(_module_files(paths))
+        paths |= dict.fromkeys(_own_places(os.environ.get("PYTHONPATH", ""), project_dir))
     own_places = _own_places(os.environ.get("PATH", "") if search_path is None else search_path, project_dir)
     relative = tuple(path for path in paths if path and not path.startswith("/"))
     return PossiblePaths(
@@ -87,6 +112,7 @@ def possible_paths(
         patterns=tuple(patterns),
         on_path=tuple(f"{place}/{name}" for place in own_places for name in relative if "/" not in name),
         unresolved=words.unresolved(text, {**known, **env}),
+        modules=modules,
     )
 
 
@@ -138,12 +164,15 @@ class _Words:
         if is_run and "((" in items:
             self._doubts[whole] = None
         runs_text = bool(globs) or any(map(_RUNS_TEXT.fullmatch, texts))
+        loads_modules = any(text.rpartition("/")[2] in _SUFFIXES for text in texts)
         for before, text, item, after in zip(("", *items), texts, items, (*items[1:], ""), strict=False):
             if isinstance(item, str):
                 continue
             self._texts[text] = None
             if is_run:
                 self._run.append((item, text))
+                if loads_modules and _text(before) in _LOADING_OPTIONS and _is_package(text):
+                    self._doubts[f"{_text(before)} {text}"] = None
                 if before in ("|", "|&") and _SHELL.fullmatch(text) and _text(after) in ("", "-", "-s"):
                     self._doubts[item.source] = None
             for piece in item.expansions:
@@ -158,12 +187,31 @@ class _Words:
             file for word in self._texts for file in _FILES_OF_PROGRAMS.get(word.rpartition("/")[2], ())
         )
         patterns: dict[str, None] = {}
+        names = {word.rpartition("/")[2] for word in self._texts}
+        suffixes = [suffix for name in names for suffix in _SUFFIXES.get(name, ())]
         for variables in filter(None, (known, env and {**known, **env}, assigned and {**assigned, **known, **env})):
             for word in self._texts:
                 readings = dict.fromkeys(_readings(word, variables))
                 paths |= readings
                 patterns |= {path: None for path in readings if is_glob(path) and ("/" in path or word in self._globs)}
+        named = [path for path in paths if path.strip("./") and not path.startswith("-")]
+        paths |= {f"{path.replace('::', '/')}{suffix}": None for suffix in suffixes for path in named}
+        if names & _RUN_DIRECTORIES:
+            patterns |= {f"{path.rstrip('/')}/{entries}": None for path in named for entries in ("*", ".*")}
         return paths, patterns
+
+    def modules(self) -> dict[str, tuple[str, ...]]:
+        """The modules that Python is to run, with the files that may have them; those of its library have none."""
+        found: dict[str, tuple[str, ...]] = {}
+        texts = [text for _, text in self._run]
+        has_python = False
+        for text, after in zip(texts, (*texts[1:], ""), strict=True):
+            has_python = has_python or bool(_PYTHON.fullmatch(text))
+            if has_python and (option := _MODULE_OPTION.fullmatch(text)):
+                module = option[1] or after
+                if _MODULE.fullmatch(module) and module.partition(".")[0] not in sys.stdlib_module_names:
+                    found[f"-m {module}"] = tuple(_files_of_module(module))
+        return found
 
     def unresolved(self, command: str, known: Iterable[str]) -> tuple[str, ...]:
         """The words that may lead to unknown files, given the variables whose values are known."""
@@ -179,6 +227,11 @@ def _text(item: Item) -> str:
     return "".join(
         piece.text if isinstance(piece, Text) else f"${{{piece.name}}}" if piece.name else "" for piece in pieces
     )
+
+
+def _is_package(text: str) -> bool:
+    """Whether a module is looked for by its name alone, as in node_modules."""
+    return bool(text) and not text.startswith((".", "/", "-", "$", "~"))
 
 
 def _unquoted(item: Item) -> str:
@@ -203,7 +256,7 @@ def _is_doubtful(word: Word, text: str, fixed: set[str]) -> bool:
     is_unknown_home = word.source.startswith("~") and _home(text).startswith("~")
     unquoted = _unquoted(word)
     has_braces = "{" in unquoted and "}" in unquoted and ("," in unquoted or ".." in unquoted)
-    return is_unknown_home or text in _BUILDS_COMMANDS or has_braces
+    return is_unknown_home or text in _BUILDS_COMMANDS or text.rpartition("/")[2] in _FIND_CODE or has_braces
 
 
 def is_glob(text: str) -> bool:
@@ -244,8 +297,14 @@ def _module_files(words: Iterable[str]) -> Iterator[str]:
     for word in list(words):
         for module in {word, word.removeprefix("m")}:
             if _MODULE.fullmatch(module):
-                path = module.replace(".", "/")
-                yield from (f"{path}.py", f"{path}/__main__.py", f"{path}/__init__.py")
+                yield from _files_of_module(module)
+                *above, _ = module.split(".")
+                yield from (f"{'/'.join(above[:count])}/__init__.py" for count in range(1, len(above) + 1))
+
+
+def _files_of_module(module: str) -> tuple[str, ...]:
+    path = module.replace(".", "/")
+    return f"{path}.py", f"{path}/__main__.py", f"{path}/__init__.py"
 
 
 @lru_cache(maxsize=8)
