@@ -133,6 +133,13 @@ class Person:
         """Presses these keys."""
         os.write(self._ours, text.encode())
 
+    def paste(self, text: str) -> None:
+        """Pastes a text as a terminal does it: with marks around it if the program asked for that."""
+        self._read(time.monotonic())
+        is_marked = self.raw.rfind(b"\x1b[?2004h") > self.raw.rfind(b"\x1b[?2004l")
+        keys = text.replace("\n", "\r")
+        self.type(f"\x1b[200~{keys}\x1b[201~" if is_marked else keys)
+
     def say(self, line: str) -> None:
         """Waits to be asked, types a line and sends it."""
         self.expect(PROMPT)

@@ -1,6 +1,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,17 +32,20 @@ def states(workbench: "Workbench") -> dict[str, str]:
 
 
 def type_answers(answers: str, *words: str) -> tuple[int, str]:
-    """What a person sees, and the exit code, who types these answers on a terminal."""
+    """What a person sees, and the exit code, who types these answers on a terminal, each after its question."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "hookline", *words], stdin=theirs, stdout=theirs, env={**os.environ, "TERM": "dumb"}
     )
     os.close(theirs)
-    os.write(ours, answers.encode())
-    shown = b""
+    left = re.findall(rb"\x04|[^\x04\n]*\n", answers.encode())
+    shown, seen = b"", 0
     try:
         while chunk := os.read(ours, 65536):
             shown += chunk
+            if left and shown.count(b"[y/N]") > seen:
+                seen += 1
+                os.write(ours, left.pop(0))
     except OSError:  # the terminal's other side is closed
         pass
     os.close(ours)

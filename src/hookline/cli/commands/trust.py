@@ -30,6 +30,7 @@ from hookline.cli.report.printer import print_json, print_lines, print_question,
 from hookline.cli.report.review import Review, review, review_lines
 from hookline.cli.report.style import style
 from hookline.cli.report.text import one_line, plural, show_message, show_place, unknown_hook
+from hookline.cli.terminal.pasted import discard_input, is_pasted, marked_pastes
 from hookline.contract.hooks import HookEntry
 from hookline.contract.records import Consent, hook_place
 from hookline.contract.text import tell
@@ -142,12 +143,19 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup) -> 
 
 
 def _says_yes(question: str) -> bool:
-    # Not `input`, which may ask on stderr.
-    print_question(f"{question} [y/N]")
-    answer = sys.stdin.readline()
-    if not answer.endswith("\n"):
-        print_lines("")
-    return answer.strip().lower() in ("y", "yes")
+    """Whether the user types yes; what was typed before the question, or is pasted, is no answer."""
+    while True:
+        discard_input()
+        with marked_pastes():
+            # Not `input`, which may ask on stderr.
+            print_question(f"{question} [y/N]")
+            answer = sys.stdin.readline()
+        if not answer.endswith("\n"):
+            print_lines("")
+        if not is_pasted(answer):
+            return answer.strip().lower() in ("y", "yes")
+        discard_input(of_paste=True)
+        print_lines("Pasted text is no answer; type y or n.")
 
 
 def _trust(reviews: Sequence[Review], setup: Setup) -> None:

@@ -15,6 +15,7 @@ from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from hookline.cli.terminal.pasted import discard_input, mark_pastes
 from hookline.files import make_private_directory, state_path
 
 _LOCAL_FLAGS = 3
@@ -46,9 +47,11 @@ class Keyboard:
     async def answer(self, question: str) -> str:
         """The answer to a question; keys typed before the question are discarded."""
         clear_typeahead(self._answers.input)
-        with suppress(termios.error):
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        return await self._ask(self._answers, question)
+        discard_input()
+        try:
+            return await self._ask(self._answers, question)
+        finally:
+            mark_pastes(on=True)  # the prompt has ended that, and the agent goes on working
 
     def interrupt(self) -> bool:
         """Acts like Ctrl-C, for a SIGINT that was sent to the process; False when no line or answer is awaited."""
@@ -65,7 +68,10 @@ class Keyboard:
 
     @contextmanager
     def silenced(self) -> Iterator[None]:
-        """Turns off echo while the agent works; keys typed meanwhile are kept for the next line."""
+        """Turns off echo while the agent works; keys typed meanwhile are kept for the next line.
+
+        Text that is pasted meanwhile is marked, so that several lines of it become one message.
+        """
         try:
             before = termios.tcgetattr(sys.stdin)
         except termios.error:
@@ -74,9 +80,11 @@ class Keyboard:
         quiet = [*before]
         quiet[_LOCAL_FLAGS] = before[_LOCAL_FLAGS] & ~(termios.ECHO | termios.ICANON)
         termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
+        mark_pastes(on=True)
         try:
             yield
         finally:
+            mark_pastes(on=False)
             with suppress(termios.error):
                 termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
 

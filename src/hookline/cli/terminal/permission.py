@@ -6,9 +6,7 @@ import json
 import re
 import shutil
 import sys
-import termios
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from enum import Enum
 from typing import Any, Protocol
 
@@ -18,6 +16,7 @@ from hookline.agent.tools.paths import locate
 from hookline.cli.report.printer import print_lines, print_question
 from hookline.cli.report.text import cut, one_line, text_lines
 from hookline.cli.terminal.output import names
+from hookline.cli.terminal.pasted import discard_input, is_pasted, marked_pastes
 from hookline.contract.text import printable, visible
 
 MAX_BYTES = 1024 * 1024
@@ -109,21 +108,26 @@ class PlainTerminal:
         print_lines(text if mark is None else f"  {text}", file=sys.stderr)
 
     async def read(self, question: str) -> str:
-        """The next line; what was typed before the question is discarded."""
-        with suppress(termios.error):
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        """The next line; what was typed before the question is discarded, and pasted text is none of the answers."""
+        discard_input()
+        with marked_pastes():
+            line = await self._line(question)
+        if is_pasted(line):
+            discard_input(of_paste=True)
+        if not line.endswith("\n"):
+            raise EOFError
+        return line
+
+    async def _line(self, question: str) -> str:
         print_question(question.rstrip(), file=sys.stderr)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[str] = loop.create_future()
         # Not in a thread: reading in a thread can't be interrupted.
         loop.add_reader(sys.stdin, lambda: None if answer.done() else answer.set_result(sys.stdin.readline()))
         try:
-            line = await answer
+            return await answer
         finally:
             loop.remove_reader(sys.stdin)
-        if not line.endswith("\n"):
-            raise EOFError
-        return line
 
 
 def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:
