@@ -176,7 +176,7 @@ def test_without_a_question_the_call_is_refused(make_hooks: MakeHooks, memory: M
     hooks = make_hooks({"BeforeTool": [hook(says({"decision": "ask", "reason": "Sure?"}))]}, **given)
     call = asyncio.run(hooks.session("s-9").before_tool("t", {}))
     assert (call.ask, call.blocked, str(call.reason).startswith("Sure?")) == (True, not is_allowed, True)
-    records = [record for record in memory.records if "on_ask" in record.message]
+    records = [record for record in memory.records if "nobody can be asked here" in record.message]
     facts = [("warn", "s-9", "t", True)]
     assert [(one.level, one.session, one.subject, one.blocked) for one in records] == ([] if is_allowed else facts)
 

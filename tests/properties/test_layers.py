@@ -65,6 +65,14 @@ def clean(told: Told) -> Any:
     )
 
 
+def note(told: Told) -> Any:
+    """Adds a system message that it was not sent: with one that it was sent, its list is the whole conversation."""
+    text = "a note"
+    while text in json.dumps(told.get("llm_request")):
+        text += "!"
+    return specific(tool_input={"p": "x"}, llm_request={"messages": [says(text, "system")]})
+
+
 def rewrite(p: Any = None, **request: Any) -> Callable[[Told], Any]:
     return lambda _: specific(tool_input=None if p is None else {"p": p}, llm_request=request or None)
 
@@ -91,7 +99,7 @@ COMMANDS: Mapping[str, Callable[[Told], Any]] = {
     "restore": rewrite("evil SECRET", messages=[says("evil SECRET")], model="evil"),
     "instruct": rewrite("x", systemInstruction="evil SECRET"),
     "instruct-well": rewrite("x", systemInstruction="be kind"),
-    "note": rewrite("x", messages=[says("a note", "system")]),
+    "note": note,
     "model": rewrite("x", model="benign"),
     "config": rewrite("x", config={"temperature": 1}),
     "null": fixed(specific(tool_input=None, llm_request=None, llm_response=None)),

@@ -65,6 +65,9 @@ TEXT_OF_A_DENIAL = lazy_pattern(
 MENTIONS_A_DENIAL = lazy_pattern(r"den(?:y|ied)|block|reject|refuse|forbid|false", re.IGNORECASE)
 
 
+NOTHING_READ = "none of its fields is read"
+
+
 def quoted(value: Any) -> str:
     """A value as JSON, cut if it is long."""
     return shortened(stringify_json(value).decode())
@@ -88,7 +91,7 @@ def unknown_answer(given: Mapping[str, Any], known: frozenset[str]) -> str | Non
     if not given or not known.isdisjoint(given):
         return None
     names = ", ".join(shortened(str(name)) for name in list(given)[:3])
-    return f'none of its fields is read ({names}); print {{}} or {{"decision": "allow"}} to let the operation go on'
+    return f'{NOTHING_READ} ({names}); print {{}} or {{"decision": "allow"}} to let the operation go on'
 
 
 def repeated_field(text: str, among: frozenset[str] | None = None) -> str | None:

@@ -12,6 +12,7 @@ from hookline.cli.lint.samples import samples, show_sample
 from hookline.cli.lint.setup import Setup
 from hookline.cli.lint.unread import unread_inputs
 from hookline.contract.answers import read_stdout
+from hookline.contract.denials import NOTHING_READ
 from hookline.contract.endings import has_traceback, show_ending, show_ms, telling_line
 from hookline.contract.events import HookEventName
 from hookline.contract.verdict import HookExecutionResult, SkipKind, Verdict
@@ -133,7 +134,9 @@ def findings_in(run: HookExecutionResult) -> Iterator[tuple[str, str]]:
         yield "run-crash", f"{show_ending(run)}, which blocks, but it seems to be a mistake in it ({line})"
     if run.success and not run.blocks and can_block(run.hook) and _SAYS_NO.search(line):
         yield "run-exit-code", f"wrote to stderr ({line}) and exited with code 0, which blocks nothing; exit with 2"
-    yield from (("run-answer", f"answered, but {text}") for text in run.advice)
+    # Advice that knows more than that nothing is read.
+    advice = [text for text in run.advice if not text.startswith(NOTHING_READ)] or run.advice
+    yield from (("run-answer", f"answered, but {text}") for text in advice)
 
 
 def _failure(run: HookExecutionResult, row: EventRow) -> tuple[str, str]:
