@@ -127,6 +127,14 @@ def test_a_system_message_that_was_sent_makes_a_list_the_whole_conversation() ->
     assert added == [system("N"), user("secret")]
 
 
+def test_an_instruction_in_place_of_an_earlier_note_drops_no_text() -> None:
+    """Nothing is left of the earlier hook's messages then, which is not the same as an empty list of them."""
+    merged = merge_llm_requests({"messages": [system("note")]}, {"systemInstruction": "new"}, is_told=True)
+    assert merged == {"systemInstruction": "new"}
+    request = {"model": "m", "messages": [user("q")]}
+    assert overlay_llm_request(request, merged)["messages"] == [system("new"), user("q")]
+
+
 def test_a_system_instruction_replaces_the_requests_system_messages() -> None:
     """A request in hook form has its instruction among the messages."""
     request = {"model": "m", "messages": [system("old"), user("q")]}

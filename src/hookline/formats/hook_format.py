@@ -34,6 +34,10 @@ def merge_llm_requests(
         merged.pop("systemInstruction", None)  # it was told as a system message
     if before.get("messages"):
         merged["messages"] = _merge_messages(before["messages"], after, is_told=is_told)
+        if not merged["messages"] and after.get("messages") is None:
+            del merged[
+                "messages"
+            ]  # nothing is left of the earlier change, which is not the same as dropping every text
     elif before.get("messages") == [] and _is_of_system(read_messages(after.get("messages")) or []):
         merged["messages"] = []  # system messages alone don't bring back what the earlier hook dropped
     return merged
