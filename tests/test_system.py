@@ -115,6 +115,7 @@ def test_what_a_system_shows_of_itself() -> None:
         "awaits",
         "blocks_on_fault",
         "dispose",
+        "end_background",
         "explain",
         "get_all_hooks",
         "get_event_handler",

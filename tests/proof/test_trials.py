@@ -72,7 +72,7 @@ def test_it_says_what_became_of_each_call(own_home: Path, project: Path, capsys:
     assert "4 runs since" in shown
     assert "would have blocked 3, asked about 0" in shown
     assert "of these 3 (1 the same as an earlier one of the session): 1 ran; 1 blocked by another hook; 1 p" in shown
-    assert "asked by hookline 3" in shown
+    assert "asked by program 3" in shown
     assert "To enforce it, remove its mode" in shown
 
 
