@@ -217,14 +217,39 @@ def test_switches_by_a_file(
     assert hookline("switch", "hook", "x", "off", "--reason", "noise", *key) == 0
     assert hookline("pull", file) == 0
     assert "incident" in (Machine(project).fires().reason or "")
+    before = read_signed(file.read_bytes()).document.version
     assert hookline("switch", "agents", "on", *key) == 0
     assert hookline("pull", file) == 0
     document = read_signed(file.read_bytes()).document
     assert isinstance(document, Switches)
-    assert (document.version, [each.shown for each in document.switches]) == (3, ["hook x"])
+    assert (document.version > before, [each.shown for each in document.switches]) == (True, ["hook x"])
     assert not Machine(project).fires().blocked
     shown = report(capsys, "status")
     assert (shown["agentsOff"], list(shown["hooksOff"])) == (None, ["x"])
+
+
+@pytest.mark.req("CLAIM-008")
+def test_a_new_file_of_switches_is_newer_than_all_before(company: Company, project: Path, tmp_path: Path) -> None:
+    """Whoever has lost the file before, or has it elsewhere, can still switch agents off."""
+    for reason in ("first", "second"):
+        file = tmp_path / f"{reason}.json"
+        assert hookline("switch", "agents", "off", "--reason", reason, "--key", company.key_file, "--file", file) == 0
+        assert hookline("pull", file) == 0
+        assert reason in (Machine(project).fires().reason or "")
+
+
+@pytest.mark.req("CLAIM-008")
+def test_a_file_of_switches_is_newer_than_what_was_published(
+    company: Company, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the clock is behind."""
+    monkeypatch.setenv("HOOKLINE_STATE_DIR", str(tmp_path / "state"))
+    (tmp_path / "state").mkdir(mode=0o700)
+    late = 2**50
+    (tmp_path / "state" / "published.json").write_text(json.dumps({"nats://a": {"switches.all": [late, "x"]}}))
+    file = tmp_path / "new.json"
+    assert hookline("switch", "agents", "off", "--reason", "r", "--key", company.key_file, "--file", file) == 0
+    assert read_signed(file.read_bytes()).document.version == late + 1
 
 
 def test_nobody_elses_words_are_signed_again(

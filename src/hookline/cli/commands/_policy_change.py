@@ -12,6 +12,7 @@ from hookline.cli.commands._forms import Form
 from hookline.cli.commands._policy_documents import (
     about,
     own_keys,
+    published_anywhere,
     published_before,
     put,
     read_signed_document,
@@ -136,11 +137,10 @@ def _words(given: argparse.Namespace) -> tuple[str | None, str]:
 async def _switched(given: argparse.Namespace, name: str | None, *, is_off: bool) -> Switches:
     """The switches as they are for these teams, with this one changed, and without those that have expired."""
     before = await _switches_before(given)
-    highest = max((document.version for document in before), default=0)
-    if given.file is None:
-        # By the clock as well, so that machines take it even if the bucket has lost what they have seen.
-        highest = max(highest, published_before(Kind.SWITCHES, given.teams), int(1000 * time.time()))
-    version = 1 + highest
+    published = published_before if given.file is None else published_anywhere
+    # By the clock as well, so machines take it even if the bucket has lost what they have seen, or the file is new.
+    clock = int(1000 * time.time())
+    version = 1 + max(clock, published(Kind.SWITCHES, given.teams), *(document.version for document in before))
     # Of all these teams: nothing that is off for one of them may be on again by accident.
     known = tuple({(each.what, each.hook): each for document in before for each in document.switches}.values())
     kept = tuple(each for each in known if (each.what, each.hook) != (given.what, name) and each.expires > now())

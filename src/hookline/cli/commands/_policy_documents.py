@@ -89,15 +89,31 @@ def published_before(kind: Kind, teams: Collection[str]) -> int:
     return max((journal.version_of(kind, team) for team in teams), default=0)
 
 
+def published_anywhere(kind: Kind, teams: Collection[str]) -> int:
+    """The same over all servers, for a file that may go to any machine."""
+    return max(
+        (known.get(f"{kind}.{team}", (0, ""))[0] for known in _published().values() for team in teams), default=0
+    )
+
+
+def _published() -> dict[str, dict[str, tuple[int, str]]]:
+    """For each server: the highest version of each kind and team, and its digest."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(_journal_file().read_bytes(), type=dict[str, dict[str, tuple[int, str]]])
+    return {}
+
+
+def _journal_file() -> Path:
+    return state_path("published.json")
+
+
 class _Journal:
     """The highest versions that this user has published to a server, which may lose them."""
 
     def __init__(self, server: Server) -> None:
         self._server = ",".join(sorted(server.addresses))
-        self._file = state_path("published.json")
-        self._known: dict[str, dict[str, tuple[int, str]]] = {}
-        with suppress(OSError, msgspec.MsgspecError):
-            self._known = msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, tuple[int, str]]])
+        self._file = _journal_file()
+        self._known = _published()
         self._own = self._known.setdefault(self._server, {})
 
     def version_of(self, kind: Kind, team: str) -> int:
