@@ -401,6 +401,8 @@ class HookSystem:
             on_late=event_log.late,
             http_allow=options.http.allow,
             directory=self._facts.get_working_dir(),
+            # Who fires an event by hand names a directory, and means no other.
+            must_exist=self._fired_by is FiredBy.FIRE,
             warmth=warmth,
             stays=Stays(event_log.worker, options.fleet),
             agent=self._agent,

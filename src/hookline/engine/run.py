@@ -39,7 +39,7 @@ CallHooks = Callable[[_Hooks, Mapping[str, Any], OnEnd | None], Awaitable[list[H
 class HookRunner:
     """Runs hooks as child processes, all at once or one after another."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - described one by one below
         self,
         *,
         limits: ChildLimits | None = None,
@@ -50,6 +50,7 @@ class HookRunner:
         on_late: Callable[[HookExecutionResult], None] | None = None,
         http_allow: tuple[str, ...] = (),
         directory: str | None = None,
+        must_exist: bool = False,
         warmth: Warmth | None = None,
         stays: Stays | None = None,
         agent: str | None = None,
@@ -70,6 +71,7 @@ class HookRunner:
             agent: the agent that asks, as workers on other machines are told.
             why_untrusted: asked again for hooks that wait for others, which may change their scripts meanwhile.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
+            must_exist: whether hooks fail without that directory; else they run in the nearest above that is there.
         """
         self._limits = limits or ChildLimits()
         self._inherited = Inherited(os.environ if environ is None else environ, passes, on_environment)
@@ -77,6 +79,7 @@ class HookRunner:
         self._on_late = on_late
         self._http_allow = http_allow
         self._directory = directory
+        self._must_exist = must_exist
         self.warmth = warmth or Warmth(0)
         """The interpreters that wait for events."""
         self._call_hooks: CallHooks | None = None
@@ -151,7 +154,8 @@ class HookRunner:
         own = hooks[0].project if hooks else None
         if any(hook.project != own for hook in hooks):
             return await self._in_each_project(hooks, event_input)
-        cwd = _existing(own or (str(event_input["cwd"]) if self._directory is None else self._directory))
+        cwd = own or (str(event_input["cwd"]) if self._directory is None else self._directory)
+        cwd = cwd if self._must_exist else _existing(cwd)
         inherited = self._inherited.in_directory(cwd)
         unusual = [
             hook
