@@ -1,6 +1,7 @@
 """Ways around the packs, and what they must not stop: each event is judged as in a project with all packs in use."""
 
 import asyncio
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hookline.packs.catalog import PACKS
 from hookline.packs.commanded import judge_command
 from hookline.packs.findings import LONGEST_REASON, Finding, sentence
 from hookline.packs.rules import listed
+from hookline.settings.paths import SettingsPaths
 
 PLACE = ("/home/me/project", "/home/me", "/home/me/project")
 EVERY = list(PACKS)
@@ -221,6 +223,7 @@ def test_every_rule_has_a_short_reason_with_a_remedy() -> None:
         ("Bash", {"command": "rm -rf /"}),
         ("Bash", {"command": "cat ~/.ssh/id_rsa"}),
         ("Bash", {"command": "git push --force origin main"}),
+        ("Bash", {"command": "git push -f; git push -f origin x; rm -rf build; git push -f origin y"}),
         ("Bash", {"command": "echo x > .git/hooks/pre-commit"}),
         ("Bash", {"command": "curl http://169.254.169.254/latest/meta-data/"}),
         ("write_file", {"file_path": "/etc/" + "x" * 3000 + "/.env", "content": ""}),
@@ -234,6 +237,49 @@ def test_one_reason_for_one_finding(tmp_path: Path, call: tuple[str, dict[str, A
     assert 0 < len(reason) <= LONGEST_REASON, reason
     assert reason.count("(rule ") == 1
     assert "\n" not in reason
+
+
+@pytest.mark.attack("30.B7", "packs of several settings files find the same thing: all of it, or a part")
+@pytest.mark.parametrize("command", ["rm -rf /", "git push --force origin main", "rm -rf $DIR", "cat ~/.ssh/id_rsa"])
+def test_packs_of_several_files_give_one_reason(tmp_path: Path, command: str) -> None:
+    files = [tmp_path / name for name in ("project.json", "user.json", "system.json")]
+    for file in files:
+        # Several packs have the same rule, so that another one finds the same thing in each file.
+        use = {"project.json": EVERY[:1], "user.json": EVERY, "system.json": EVERY[1:]}[file.name]
+        file.write_text(json.dumps({"enableHooks": True, "use": use}))
+
+    async def ask(**where: Any) -> ToolCall:
+        async with Hooks(tmp_path, **where) as hooks, hooks.session("s") as session:
+            return await session.before_tool("Bash", {"command": command})
+
+    for where in ({"settings_files": files}, {"settings_paths": SettingsPaths(files[0], files[1], files[2])}):
+        said = asyncio.run(ask(**where))
+        assert said.blocked or said.ask
+        assert said.verdict is not None
+        reason = said.verdict.reason or ""
+        assert reason.count("(rule ") == 1, reason
+        assert "\n" not in reason
+        assert len(reason) <= LONGEST_REASON
+
+
+def test_packs_of_several_files_give_each_reason_once(tmp_path: Path) -> None:
+    """A pack that finds more than another says only what is new; every block counts."""
+    files = [tmp_path / name for name in ("a.json", "b.json")]
+    for file, allow in zip(files, (["git-discard"], []), strict=True):
+        use = [{"pack": "hookline:shell", "allow": allow}]
+        file.write_text(json.dumps({"enableHooks": True, "use": use}))
+
+    async def ask() -> ToolCall:
+        async with Hooks(tmp_path, settings_files=files) as hooks, hooks.session("s") as session:
+            return await session.before_tool("Bash", {"command": "git push -f; git reset --hard"})
+
+    said = asyncio.run(ask())
+    reason = said.reason or ""
+    assert said.blocked
+    assert [reason.count(f"(rule {rule} of hookline:shell)") for rule in ("git-rewrite", "git-discard")] == [1, 1]
+    assert said.verdict is not None
+    assert [run.blocks for run in said.verdict.runs] == [True, True]
+    assert len(said.verdict.decided_by["decision"]) == len(files)
 
 
 def test_a_pack_that_allows_a_rule_does_not_speak_for_the_others(tmp_path: Path) -> None:
@@ -259,6 +305,12 @@ FREED = [
     ("git reset --hard*", "git reset --hard"),
     ("git reset *", "sudo git reset --hard"),
     ("git reset --hard", "ls; git reset --hard"),
+    ("git push -f origin wip-*", "cd . && git push -f origin wip-x"),
+    ("git push -f origin wip/*", "git push -f origin wip/x"),
+    ("git push -f origin wip-*:wip-*", "git push -f origin wip-x:wip-x"),
+    ("git push -f origin +wip-*", "git push -f origin +wip-x"),
+    ("rm -rf /opt/app/*", "cd /opt && rm -rf /opt/app/old"),
+    ("rm -rf /opt/app/*", "rm -rf '/opt/app/my old~'"),
 ]
 NOT_FREED = [
     ("git push -f origin wip-*", "git push -f origin wip-x main"),
@@ -279,6 +331,27 @@ NOT_FREED = [
     ("git push -f origin wip-*", "git push -f origin wip-$x"),
     ("git push -f origin wip-*", "git push -f origin 'wip-x main'\\\\ x:y"),
     ("git push -f origin wip-*", "echo wip-x | xargs git push -f origin"),
+    ("git push -f origin wip-*", "git push -f origin 'wip-x main'"),
+    ("git push -f origin wip-*", "git push -f origin wip-x\\ main"),
+    ("git push -f origin wip-*", "git push -f origin $'wip-x\\tmain'"),
+    ("git push -f origin wip-*", "git push -f origin 'wip-x\u00a0main'"),
+    ("git push -f origin wip-*", "git push -f origin 'wip-x^{}'"),
+    ("git push -f origin wip-*", "git push -f origin wip-x^"),
+    ("git push -f origin wip-*", "git push -f origin wip-x~1"),
+    ("git push -f origin wip-*", "git push -f origin 'wip-x@{1}'"),
+    ("git push -f origin wip-*", "git push -f origin wip-x+main"),
+    ("git push -f origin *", "git push -f origin +main"),
+    ("git push -f origin wip/*", "git push -f origin 'wip/x main'"),
+    ("git push -f origin wip/*", "git push -f origin 'wip/x^{}'"),
+    ("git push -f origin wip/*", "git push -f origin wip/../main"),
+    ("git push -f origin wip-*", "cd /other && git push -f origin wip-x"),
+    ("git push -f origin wip-*", "cd .. && git push -f origin wip-x"),
+    ("git push -f origin wip-*", "cd other; git push -f origin wip-x"),
+    ("git push -f origin wip-*", "(cd /other && git push -f origin wip-x)"),
+    ("git push -f origin wip-*", "pushd /other && git push -f origin wip-x"),
+    ("git push -f origin wip-*", "cd $x && git push -f origin wip-x"),
+    ("git push -f **", "cd /other && git push -f origin main"),
+    ("git reset --hard", "cd ~/other && git reset --hard"),
     ("rm -rf /opt/app/*", "rm -rf /opt/app/../../etc"),
     ("rm -rf /opt/app/*", "rm -rf /opt/app/x /etc"),
     ("rm -rf /opt/app/*", "rm -rf /opt/app/$x"),

@@ -1,5 +1,6 @@
 """Runs → verdict: what the event came to, decided here and nowhere else."""
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from hookline.contract.events import BLOCKING_DECISIONS, LIFECYCLE_EVENTS, HookD
 from hookline.contract.results import AggregatedHookResult
 from hookline.contract.results import blocked as blocked_verdict
 from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Override, Skip, Verdict
-from hookline.contract.vocabulary import HookMode
+from hookline.contract.vocabulary import HookMode, HookType
 from hookline.engine.changes import normal_change
 from hookline.engine.event_table import EVENT_TABLE, EventRow
 from hookline.engine.merge import Merged, merge_or_decision
@@ -54,6 +55,8 @@ def decide(
     answers = [run.answer for run in runs if run.answer is not None]
     if not answers:
         return nothing_said
+    if len(answers) > 1:
+        answers = _each_finding_once(runs)
     row = EVENT_TABLE[event]
     merged = row.merge(answers)
     if event not in LIFECYCLE_EVENTS:
@@ -63,6 +66,24 @@ def decide(
         decision = _lifecycle_decision(row, told, merged, answers, counting)
     verdict = msgspec.structs.replace(nothing_said, overridden=_overridden(merged, runs), **decision)
     return verdict if arguments is None or verdict.blocked else _checked(verdict, arguments)
+
+
+def _each_finding_once(runs: Runs) -> list[Answer]:
+    """The answers, in which no pack gives a reason that a pack of another file has given; all decisions stay."""
+    answers: list[Answer] = []
+    told: set[str] = set()
+    for run in runs:
+        answer = run.answer
+        if answer is not None and run.hook.type is HookType.PACK and (reason := said(answer.reason)):
+            # A reason for each finding, which ends with `(rule ID of PACK)`; several packs have the same rule.
+            findings = {_BY_PACK.sub("", each): each for each in _END_OF_FINDING.split(reason)}
+            if not told.isdisjoint(findings):
+                new = " ".join(each for finding, each in findings.items() if finding not in told)
+                answer = msgspec.structs.replace(answer, reason=new or UNSET)
+            told.update(findings)
+        if answer is not None:
+            answers.append(answer)
+    return answers
 
 
 def _checked(verdict: Verdict, arguments: ToolArguments) -> Verdict:
@@ -188,6 +209,8 @@ def _overridden(merged: Merged, runs: Runs) -> tuple[Override, ...]:
 
 
 _ASK = HookDecision.ASK
+_BY_PACK = re.compile(r" of hookline:\w+\)$")
+_END_OF_FINDING = re.compile(r"(?<=\)) ")
 _FIELDS = {"tool_input": "arguments", "llm_request": "request", "llm_response": "response", "prompt": "prompt"}
 
 

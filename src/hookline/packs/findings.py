@@ -53,7 +53,8 @@ def answer(findings: Sequence[Finding], pack: str, told: Sequence[Finding] = ())
     for each in counted:
         if not any(_is_same(each, other) for other in (*given, *ordered)):
             ordered.append(each)
-    text = " ".join(sentence(each, pack) for each in ordered[:_MOST_REASONS])
+    sentences = dict.fromkeys(sentence(each, pack) for each in ordered)
+    text = " ".join([*sentences][:_MOST_REASONS])
     return Deny(text) if action == "deny" else Ask(text)
 
 

@@ -22,6 +22,8 @@ _MANY_FILES = re.compile(r"[*?\[]")
 _UNKNOWN_PARTS = (UNKNOWN, ENTRY, OUTPUT, PROCESS)
 # A shell may make `..` of it.
 _MAY_LEAD_UP = re.compile(r"(?:^|/)\.[*?\[]")
+# What makes something else of a name: `a:b` is two names, `a^{}`, `a~1` and `+a` are other ways to say what is pushed.
+_BETWEEN_NAMES = re.compile(r"[\s:^~+{}]")
 
 
 # Every argument of these programs that is no flag may be a path.
@@ -90,7 +92,8 @@ def frees(pattern: str, subject: Subject) -> bool:
     """Whether a pattern under `allow` stands for exactly this, and for nothing beside it.
 
     Its words are compared with those of the program one to one. Words that may be paths are compared after `..` and
-    links are resolved. More words may follow only if the pattern ends with `**`.
+    links are resolved. More words may follow only if the pattern ends with `**`. In another directory the same words do
+    something else, unless all of them that count are paths.
     """
     wanted, given = _words(pattern), subject.words
     if not wanted or not given or not subject.is_plain or UNKNOWN in subject.cwd:
@@ -100,6 +103,12 @@ def frees(pattern: str, subject: Subject) -> bool:
     if len(wanted) != len(given):
         return False
     takes_paths = given[0] in _TAKING_PATHS
+    names_paths = takes_paths and any(not word.startswith("-") for word in given[1:])
+    if not (names_paths or _is_in_base(subject)):
+        return False
+    # Of a program that takes other words than paths, any word may be a name.
+    if subject.base and not takes_paths and not all(map(_has_same_names, given, wanted)):
+        return False
     pairs = zip(given, wanted, strict=True)
     return all(
         _is_path_meant(word, each, subject)
@@ -107,6 +116,15 @@ def frees(pattern: str, subject: Subject) -> bool:
         else _is_word_meant(word, each) and not _MANY_FILES.search(word)
         for index, (word, each) in enumerate(pairs)
     )
+
+
+def _is_in_base(subject: Subject) -> bool:
+    return not subject.base or posixpath.normpath(subject.cwd) == posixpath.normpath(subject.base)
+
+
+def _has_same_names(word: str, pattern: str) -> bool:
+    """Whether what stands between names is written out in the pattern, so that no wildcard stands for it."""
+    return sorted(_BETWEEN_NAMES.findall(word)) == sorted(_BETWEEN_NAMES.findall(pattern))
 
 
 @lru_cache(maxsize=256)
