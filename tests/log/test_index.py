@@ -58,6 +58,8 @@ def line(number: int, chance: random.Random) -> bytes:
         "error": chance.choice([None, None, "was not asked: its worker failed 3 times", "timed out after 5ms"]),
         "timedOut": chance.choice([None, False, False, True]),
         "count": chance.choice([None, 4]) if kind == "unmatched" else None,
+        "outcome": (None, "blocked", "asked")[number % 3] if kind == "event" else None,
+        "decider": (None, "hook", "switch", "fault")[number % 4] if kind == "event" else None,
         "stdin": '{"session":"s","fire":"000001abcd"}',
     }
     given = {key: value for key, value in record.items() if value is not None}
@@ -86,6 +88,8 @@ QUERIES = [
     LogQuery(hook="rare \udfff"),
     LogQuery(hook="guard", decision="deny", kinds=frozenset({"hook"})),
     LogQuery(decision="allow", agent="claude"),
+    LogQuery(decision="deny"),
+    LogQuery(decision="ask", kinds=frozenset({"event"})),
     LogQuery(project="/a"),
     LogQuery(project="/nowhere", kinds=frozenset({"hook"})),
     LogQuery(failures=True),

@@ -66,6 +66,7 @@ class Group(Judged, msgspec.Struct, array_like=True):
     way: str | None = None
     word: str = ""
     """Of events: what they came to."""
+    ruling: str | None = None
     source: str | None = None
     """As the last of them has it."""
     last_number: int = 0
@@ -229,7 +230,7 @@ def _session(entries: Sequence[LogEntry]) -> SessionSummary:
 
 def _groups(entries: Sequence[LogEntry]) -> list[Group]:
     numbers: dict[tuple[Any, ...], list[int]] = {}
-    for number, key in enumerate((*_KEY(entry), _word_of(entry)) for entry in entries):
+    for number, key in enumerate((*_KEY(entry), _word_of(entry), entry.ruling) for entry in entries):
         if (found := numbers.get(key)) is None:
             numbers[key] = [number]
         else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.events import BLOCKING_DECISIONS
+from hookline.contract.events import BLOCKING_DECISIONS, HookDecision
 from hookline.contract.records import LogRecord
 from hookline.contract.vocabulary import CANARY_AGENT, CANARY_HOOK, NOT_ASKED, OWN_AGENT, REAL_SOURCES, Decider, FiredBy
 from hookline.contract.wire import parse_json
@@ -32,6 +32,11 @@ class Judged:
     decision: str | None
     mode: str | None
     duration: float | None
+
+    @property
+    def ruling(self) -> str | None:
+        """The outcome of an event that no hook decided: the kill switch, the policy or a fault did."""
+        return None
 
     @property
     def is_run(self) -> bool:
@@ -108,6 +113,14 @@ class LogEntry(Judged, LogRecord, frozen=True, kw_only=True, gc=False):
     effect: tuple[str, ...] | None = None
     by: tuple[str, ...] | None = None
     model: str | None = None
+
+    @property
+    def ruling(self) -> str | None:
+        """See Judged; the runs of hooks say for themselves what these have decided."""
+        if self.is_run or (self.kind == "event" and self.decider in (None, Decider.HOOK)):
+            return None
+        word = outcome_word(self)
+        return word if word in _RULINGS.values() else None
 
     @property
     def took_ms(self) -> float | None:
@@ -217,9 +230,13 @@ def _decode_line(line: bytes) -> LogEntry | None:
 
 
 def _has_decision(record: Judged, decision: str) -> bool:
+    if record.ruling is not None:
+        return record.ruling == _RULINGS.get(decision)
     if decision in BLOCKING_DECISIONS:
         return record.is_block
     return record.is_run and record.decision == decision and record.mode is None
 
 
+# The outcome that a decision comes to, where no hook decided.
+_RULINGS = {**dict.fromkeys(BLOCKING_DECISIONS, Outcome.BLOCKED), HookDecision.ASK: Outcome.ASKED}
 _DECODER = msgspec.json.Decoder(LogEntry)

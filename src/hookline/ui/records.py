@@ -51,7 +51,10 @@ def read_query(given: Mapping[str, str]) -> LogQuery:
     shown = given.get("show") or "events"
     if shown not in _KINDS:
         raise UsageError(f"show can't be {shown}")
-    kinds = _RUN if shown == "events" and is_about_runs else _KINDS[shown]
+    kinds = _KINDS[shown]
+    if shown == "events" and is_about_runs:
+        # A decision need not be a hook's.
+        kinds = _RUN | _STORY if "decision" in texts else _RUN
     return LogQuery(
         **texts,
         failures=failures,

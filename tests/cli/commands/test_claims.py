@@ -247,6 +247,32 @@ def test_a_kill_switch_has_a_row(workbench: "Workbench", tmp_path: Path) -> None
     assert "incident 7" in row["message"]
 
 
+@pytest.mark.req("CLAIM-010")
+@pytest.mark.parametrize("decider", ["switch", "policy", "fault"])
+def test_a_denial_without_a_hook_is_found_as_one(
+    decider: str, workbench: "Workbench", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By `log --decision`, on the page, and from the index; it is no case to record."""
+    workbench.write(workbench.user_file, {**guards("exit 2"), "hooksConfig": {"onFault": "block"}})
+    workbench.fire("t", command="by a hook")
+    company = Company(tmp_path, **({"onExpiry": "block"} if decider == "policy" else {}))
+    if decider == "switch":
+        company.gives_settings(settings("true"))
+        company.gives(company.switches(agents_off()))
+    if decider == "fault":
+        company.gives_settings(settings("true"))
+        monkeypatch.setattr("hookline.engine.handler.decide", lambda *_, **__: 1 / 0)
+    workbench.fire("t", command="without a hook")
+    for decision in ("deny", "block"):
+        wanted = [("hook", "by a hook"), ("event", "without a hook")]
+        found = [(row["kind"], row["call"]) for row in log_records(workbench, "--decision", decision)]
+        assert found == wanted
+        assert [(row["kind"], row["call"]) for row in rows(decision=decision)] == wanted[::-1]
+    for other in ("ask", "allow"):
+        assert log_records(workbench, "--decision", other) == []
+    assert "without a hook" not in workbench.run("record", "--decision", "deny")
+
+
 @pytest.mark.req("CLAIM-003")
 def test_a_fault_has_a_row(workbench: "Workbench", monkeypatch: pytest.MonkeyPatch) -> None:
     """What hookline could not judge is an event, too."""

@@ -500,9 +500,44 @@ def test_the_policy_in_force_is_shown(own_home: Path, tmp_path: Path, capsys: py
     assert message.endswith(f"{company.key}; when it has expired: block; only its own hooks run (managedOnly)")
     company.gives(company.switches(hook_off("slow", "false alarms"), agents_off("incident 4711")))
     code, (_, *others) = of_policy(capsys)
-    assert [health for health, _ in others] == ["odd", "odd"]
+    assert (code, [health for health, _ in others]) == (1, ["bad", "odd"])
     assert "agents are switched off by the company's policy: incident 4711" in others[0][1]
     assert "hook slow is off by the company's policy, which switched it off: false alarms" in others[1][1]
+
+
+@pytest.mark.req("CLAIM-009")
+def test_hooks_do_not_run_while_agents_are_off(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last line says who switched them off, why and until when."""
+    write(own_home, "true")
+    company = Company(tmp_path)
+    company.gives_settings(settings("true"))
+    company.gives(company.switches(agents_off("incident 4711")))
+    assert main(["doctor"]) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    start = "No agent may work here: agents are switched off by the company's policy: incident 4711 (until "
+    assert last.startswith(start)
+
+
+@pytest.mark.req("CLAIM-009")
+def test_a_hook_that_the_policy_switched_off_is_a_problem(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If it is configured here; whoever disables a hook in the settings reads that not all run."""
+    write(own_home, "true", "exit 0")
+    company = Company(tmp_path)
+    company.gives_settings(settings("true"))
+    company.gives(company.switches(hook_off("elsewhere")))
+    assert main(["doctor"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "Hooks run here."
+    company.gives(company.switches(hook_off("exit 0"), version=2))
+    assert main(["doctor"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "1 thing to fix before all hooks run here."
+    company.gives(company.switches(version=3))
+    write(own_home, "true", "exit 0", hooksConfig={"disabled": ["exit 0"]})
+    assert main(["doctor"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "Hooks run here, but for 1 that is disabled."
 
 
 @pytest.mark.parametrize("on_expiry", ["allow", "block"])

@@ -30,9 +30,10 @@ def policy_signs(settings: "Settings") -> Iterator[Sign]:
     # Without a policy its guards do not run; and if everything is blocked, no hook is asked.
     health = Health.BAD if state.version is None or state.blocks is not None else Health.ODD
     for warning in state.warnings:
-        yield Sign("policy", Health.ODD if warning == state.agents_off else health, warning)
+        yield Sign("policy", Health.BAD if warning == state.agents_off else health, warning)
+    here = {hook.label for hook in settings.hooks}
     for name, why in state.hooks_off.items():
-        yield Sign("policy", Health.ODD, f"hook {name} is off by {why}")
+        yield Sign("policy", Health.BAD if name in here else Health.ODD, f"hook {name} is off by {why}")
 
 
 def _in_force(state: "PolicyState", *, is_alone: bool) -> str:

@@ -27,7 +27,7 @@ def add_filter_options(parser: argparse.ArgumentParser, *, of_projects: bool = T
 def add_run_filters(parser: argparse.ArgumentParser) -> None:
     """Adds the options that choose single runs."""
     decisions = [decision.value for decision in HookDecision]
-    parser.add_argument("--decision", choices=decisions, help="hooks that decided this; block and deny are one")
+    parser.add_argument("--decision", choices=decisions, help="what was decided so; block and deny are one")
     parser.add_argument("--failures", action="store_true", help="hooks that failed; a deny is not a failure")
     parser.add_argument("--unfinished", action="store_true", help="hooks that were started and have no recorded end")
     parser.add_argument(

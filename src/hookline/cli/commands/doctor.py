@@ -41,13 +41,17 @@ def run(given: argparse.Namespace) -> int:
 
 def _conclusion(bad: int, config: Config) -> str:
     """One sentence, which claims nothing of hooks that do not exist or are disabled."""
-    hooks = config.get_settings().hooks
+    hooks, policy = config.get_settings().hooks, config.get_settings().policy
+    if policy is not None and policy.agents_off is not None:
+        return style.bad(f"No agent may work here: {policy.agents_off}")
     if bad:
         return style.bad(f"{plural(bad, 'thing')} to fix before all hooks run here.")
     if not hooks:
         return style.warn("No hook runs here: none is configured.")
     if not any(hook.enabled for hook in hooks):
         return style.warn("No hook runs here: all are disabled.")
+    if disabled := sum(not hook.enabled for hook in hooks):
+        return style.warn(f"Hooks run here, but for {disabled} that {'is' if disabled == 1 else 'are'} disabled.")
     return style.good("Hooks run here.")
 
 
