@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fleet.company import Company, Machine, agents_off, settings
 from tests.fleet.records import KEY, PLACE, event, say, send_all, set_up, shipper, write_log, write_trial
 from tests.fleet.server import NatsServer
 from tests.ui.conftest import HOST, PORT, TOKEN, Page
@@ -21,6 +22,8 @@ from hookline.fleet.record.message import Arrival
 from hookline.fleet.record.mirror import Mirror
 from hookline.fleet.record.source import Place, Source
 from hookline.log.file import FileSink
+from hookline.log.outgoing import Cursor, next_batch
+from hookline.log.paths import log_path
 from hookline.settings.schema import FleetSettings
 from hookline.ui.app import make_app
 
@@ -95,6 +98,42 @@ def test_a_machine_can_t_write_into_the_story_of_another(tmp_path: Path) -> None
     one, two = lines(file)
     assert (one["machine"], one["user"], one["session"]) == ("m1", "ann", "m1/s")
     assert one["fire"] != two["fire"]
+
+
+@pytest.mark.req("CLAIM-003")
+def test_a_denial_by_the_kill_switch_is_shown(
+    own_home: Path, project: Path, tmp_path: Path, given: argparse.Namespace
+) -> None:
+    """As an event that the switch decided, on its machine; also by the filter for what was denied."""
+    del own_home
+    company = Company(tmp_path)
+    company.gives_settings(settings("exit 0"))
+    company.gives(company.switches(agents_off("incident 7")))
+    machine = Machine(project)
+    assert machine.fires().blocked
+    machine.close()
+    batch = next_batch(log_path(None), Cursor(), 2**20)
+    assert batch is not None
+    copy = tmp_path / "copy.jsonl"
+    mirror = Mirror(copy)
+    lines_sent = tuple(batch.lines.splitlines())
+    mirror.add(Arrival(team="all", source=Source("m1", "ann", "l"), prev="", lines=lines_sent, seconds=0.0))
+    mirror.close()
+    desk = FleetDesk(given, copy, FleetSettings())
+    app, live = make_app(desk, token=TOKEN, port=PORT)
+    page = Page(desk, tmp_path, app)
+    try:
+        for query in ("", "?decision=deny", "?show=all&decision=block"):
+            (row,) = page.get(f"/api/rows{query}").json["rows"]
+            assert (row["machine"], row["outcome"], row["decider"]) == ("m1", "blocked", "switch")
+            assert "incident 7" in row["message"]
+        whole = page.get(f"/api/events/{row['fire']}")
+        assert (whole.status, b"incident 7" in whole.body) == (200, True)
+        (session,) = page.get("/api/sessions").json
+        assert (session["runs"], session["blocks"]) == (0, 1)
+        assert b"incident 7" in page.get(f"/api/session?id={session['session']}").body
+    finally:
+        live.close()
 
 
 def test_a_copy_is_bounded_and_has_each_record_once(tmp_path: Path) -> None:

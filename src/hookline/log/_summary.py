@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from hookline.contract.words import Outcome
 from hookline.log.entry import Judged, LogEntry, LogQuery, ended_in, outcome_word
 from hookline.log.statistics import EVENTS, Durations, Statistics, call_key, later, time_key
 
@@ -222,7 +223,7 @@ def _session(entries: Sequence[LogEntry]) -> SessionSummary:
         last=max(times),
         records=len(entries),
         runs=len(runs),
-        blocks=sum(entry.is_block for entry in runs),
+        blocks=sum(entry.is_block or entry.ruling == Outcome.BLOCKED for entry in entries),
         failures=sum(entry.is_failure for entry in runs),
         call=next((f"{entry.subject} {entry.call}" for entry in reversed(entries) if entry.call), None),
     )

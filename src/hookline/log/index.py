@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 _SMALL_PART = 4
 # Another layout of summaries is another version, by itself. Another way to count needs a new number.
 _STORED = (Summary, SessionSummary, Group, Durations)
-_VERSION = ",".join((*(name for stored in _STORED for name in stored.__struct_fields__), "5"))
+_VERSION = ",".join((*(name for stored in _STORED for name in stored.__struct_fields__), "6"))
 _EDGE_BYTES = 512
 _NAME = re.compile(r"[0-9a-f]+")
 _SAVE_BYTES = 256 * 1024 * 1024
