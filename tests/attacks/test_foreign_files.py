@@ -145,3 +145,23 @@ def test_a_deadline_that_passes_is_a_deny(agent: str, event: str, expected: tupl
     code, word = expected
     assert (got.returncode, word in got.stdout) == (code, True)
     assert "did not answer within 0.2 s" in got.stderr
+
+
+@pytest.mark.attack("30.F4", "a question on stdin that does not end: the bridge would wait for it past the deadline")
+@pytest.mark.parametrize("words", [("claude", "PreToolUse"), ("claude",), ("copilot", "preToolUse")])
+def test_stdin_that_does_not_end_is_a_deny(words: tuple[str, ...]) -> None:
+    """The deadline counts from the start of the command, as the agent's own timeout does."""
+    command = [sys.executable, "-m", "hookline", "bridge", *words, "--no-serve", "--deadline=0.2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b'{"hook_event_name": ')
+        process.stdin.flush()
+        try:
+            code = process.wait(30)
+        finally:
+            process.kill()
+        assert process.stdout is not None
+        assert process.stderr is not None
+        stdout, stderr = process.stdout.read().decode(), process.stderr.read().decode()
+    assert (code, "deny" in stdout) == ((0, True) if words[0] == "copilot" else (2, False))
+    assert "did not answer within 0.2 s" in stderr

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -536,3 +537,23 @@ def test_a_changed_program_on_the_callers_path_is_not_trusted(own_home: Path, pr
     guard.write_text("#!/bin/sh\nexit 0\n")
     code, stdout, stderr = call(project, **environ)
     assert (code, stdout, "is not run" in stderr) == (0, "", True)
+
+
+@pytest.mark.attack("30.F4", "a question on stdin that does not end, where a server runs")
+@pytest.mark.parametrize("command", [CLIENT, [str(HOOKLINE), "bridge"]], ids=["client", "command"])
+def test_stdin_that_does_not_end_is_a_deny(serve: Serve, command: list[str]) -> None:
+    """The client reads stdin itself, and must not wait for it past the deadline."""
+    serve()
+    for words in (("--deadline", "0.2"), ("--deadline=0.2",)):
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen([*command, "claude", "PreToolUse", *words], **pipes) as process:
+            assert process.stdin is not None
+            assert process.stderr is not None
+            process.stdin.write(b'{"hook_event_name": ')
+            process.stdin.flush()
+            try:
+                code = process.wait(30)
+            finally:
+                process.kill()
+            assert code == 2
+            assert re.search(rb"did not (answer within 0.2 s|end its question on stdin)", process.stderr.read())

@@ -88,6 +88,10 @@ class Bridge:
         host = hosts()[words.agent]
         heard: Heard | None = None
         try:
+            if words.deadline <= 0 and not call.stdin:
+                return refusal(
+                    *_asked(call.words), f"{host.agent} did not end its question on stdin before the deadline"
+                )
             payload = read_payload(host, call.stdin)
             if payload == PING:
                 return Said(stdout=PONG)

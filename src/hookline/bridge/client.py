@@ -7,7 +7,7 @@ import posix
 import sys
 
 # Built in, and quicker to load than `socket` and `signal`.
-from _signal import SIG_DFL, SIGINT, signal  # type: ignore[import-not-found]
+from _signal import ITIMER_REAL, SIG_DFL, SIGALRM, SIGINT, setitimer, signal  # type: ignore[import-not-found]
 from _socket import AF_UNIX, MSG_PEEK, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
 
 SOCKET = b"serve.sock"
@@ -17,6 +17,9 @@ EXIT_BLOCK = 2
 # The server says at once whether it takes a call; the answer itself takes as long as the hooks do.
 _ACCEPT_S = 5.0
 _DEADLINE_S = 50.0
+# An answer is needed soon after the deadline, also when stdin does not end.
+_LATE_S = 0.3
+_LONGEST_S = 1e6
 # Hooks that do not end at once are given five seconds after the deadline.
 _SPARE_S = 6.0
 # How often to look whether the agent still waits for the answer.
@@ -103,11 +106,11 @@ def ask(words: "list[bytes]", environ: "dict[bytes, bytes]") -> "tuple[int, byte
     is_accepted = False
     parent = posix.getppid()
     try:
-        stdin = _read_all(0)
+        stdin, left_s = _read_stdin(_deadline_s(words))
         connection.sendall(request(words, environ, stdin))
         is_accepted = connection.recv(1) == ACCEPTED
         if is_accepted:
-            _wait(connection, _deadline_s(words) + _SPARE_S, parent)
+            _wait(connection, left_s + _SPARE_S, parent)
             return read_reply(connection)
     except TimeoutError as error:
         raise LostServerError(stdin, is_late=is_accepted) from error
@@ -186,14 +189,29 @@ def _some(connection: socket) -> bytes:
 
 
 def _deadline_s(words: "list[bytes]") -> float:
-    return float(words[words.index(b"--deadline") + 1]) if b"--deadline" in words[:-1] else _DEADLINE_S
+    given = [words[at] for at in range(1, len(words)) if words[at - 1] == b"--deadline"]
+    given += [word[len(b"--deadline=") :] for word in words if word.startswith(b"--deadline=")]
+    return min(map(float, given), default=_DEADLINE_S)
 
 
-def _read_all(descriptor: int) -> bytes:
+def _read_stdin(deadline_s: float) -> "tuple[bytes, float]":
+    """All of stdin, and the time that is left then; LostServerError if it does not end by the deadline."""
+
+    def stop(*_: object) -> None:
+        raise LostServerError(b"", is_late=True)
+
     parts = []
-    while data := posix.read(descriptor, 1 << 16):
-        parts.append(data)
-    return b"".join(parts)
+    before = signal(SIGALRM, stop)
+    try:
+        setitimer(ITIMER_REAL, min(deadline_s, _LONGEST_S) + _LATE_S)
+        while data := posix.read(0, 1 << 16):
+            parts.append(data)
+        left_s: float = setitimer(ITIMER_REAL, 0)[0]
+    finally:
+        # A program that this process becomes would inherit the timer.
+        setitimer(ITIMER_REAL, 0)
+        signal(SIGALRM, before)
+    return b"".join(parts), left_s
 
 
 def _open_missing() -> None:

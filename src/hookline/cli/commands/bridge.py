@@ -78,13 +78,15 @@ def _form(word: str) -> str:
 
 def _answer(words: tuple[str, ...]) -> int:
     """Answers one question of an agent, by the server if there is one."""
-    reply, wants_server = _ask_server(words)
-    if isinstance(reply, Reply):
-        return _print(reply)
-    bridge = Bridge()
-    call = Call(words=words, stdin=reply, cwd=_cwd(), environ=dict(os.environ))
-    WATCHDOG.use_alarm()
+    # The agent's own timeout counts from the start, so stdin that does not end must not hold up the refusal.
     with _Watchdog(words) as watchdog:
+        reply, wants_server = _ask_server(words)
+        if isinstance(reply, Reply):
+            watchdog.stop()
+            return _print(reply)
+        bridge = Bridge()
+        call = Call(words=words, stdin=reply, cwd=_cwd(), environ=dict(os.environ))
+        WATCHDOG.use_alarm()
         answer = asyncio.run(_while_wanted(bridge.answer(call), os.getppid()))
         watchdog.stop()
     code = _print(answer)
