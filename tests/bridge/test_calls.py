@@ -215,3 +215,51 @@ def test_a_patch_of_copilot_is_asked_about_file_by_file() -> None:
         heard = host.hear(question(host, "preToolUse", arguments, "apply_patch"), "preToolUse")
         assert ".env" in [asked["tool_input"].get("file_path") for asked in heard.questions]
     assert host.hear(question(host, "preToolUse", {"patch": "x"}, "apply_patch"), "preToolUse").fault
+
+
+CALL_KEYS: dict[str, dict[str, Any]] = {"copilot": {"toolName": "bash", "toolArgs": {"command": "ls"}}}
+UNKNOWN = ["pretooluse", "PreToolUse ", "PRETOOLUSE", "Pre-Tool-Use", "beforetool", "xyz"]
+
+
+@pytest.mark.attack("30.F7", "a tool call under an event name that the agent does not have")
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_call_under_an_unknown_event_is_denied(tmp_path: Path, name: str) -> None:
+    """In the question or on the command line, with any event on the command line, and with --fail-open."""
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"enableHooks": True}))
+    call = CALL_KEYS.get(name, {"tool_name": "Bash", "tool_input": {"command": "ls"}})
+    after = next(theirs for theirs, ours in HOSTS[name].events.items() if ours is HookEventName.AFTER_TOOL)
+    runs: list[tuple[list[str], dict[str, Any]]] = [([], {"hook_event_name": event, **call}) for event in UNKNOWN]
+    runs += [([after], {"hook_event_name": UNKNOWN[0], **call}), ([UNKNOWN[0]], call)]
+    runs += [([], {"hook_event_name": UNKNOWN[0], key: value}) for key, value in call.items()]
+    for words, payload in runs:
+        got = warm.run(["bridge", name, *words, "--settings", str(file), "--fail-open"], stdin=json.dumps(payload))
+        is_denied = '"deny"' in got.stdout if name == "copilot" else got.returncode == 2
+        assert is_denied, (words, payload, got)
+        assert "has no event" in got.stdout + got.stderr
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_an_event_that_the_agent_has_and_we_do_not_passes(tmp_path: Path, name: str) -> None:
+    """With a tool call in it or not; so does an unknown one without a call."""
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"enableHooks": True}))
+    call = CALL_KEYS.get(name, {"tool_name": "Bash", "tool_input": {"command": "ls"}})
+    runs: list[dict[str, Any]] = [
+        {"hook_event_name": event, **call} for event in sorted(HOSTS[name].unheard - {"PermissionRequest"})[:3]
+    ]
+    for payload in [*runs, {"hook_event_name": "xyz"}]:
+        event = str(payload["hook_event_name"])
+        got = warm.run(["bridge", name, event, "--settings", str(file)], stdin=json.dumps(payload))
+        assert (got.returncode, got.stdout) == (0, ""), payload
+
+
+@pytest.mark.attack("30.F7", "a call before a tool, sent to the command line of another event")
+@pytest.mark.parametrize("event", ["PostToolUse", "Stop", "SubagentStop", "Notification"])
+def test_the_event_that_the_question_names_wins(tmp_path: Path, event: str) -> None:
+    """The agent knows what it is about to do; a guard before the tool is asked."""
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"enableHooks": True, "use": ["hookline:shell"]}))
+    call = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}
+    got = warm.run(["bridge", "claude", event, "--settings", str(file)], stdin=json.dumps(call))
+    assert '"deny"' in got.stdout

@@ -4,11 +4,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said
+from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, text
 from hookline.bridge.judge import deny_unreadable, hosts, judge, read_payload, refusal
 from hookline.bridge.memory import LastAsked
 from hookline.bridge.systems import Caller, NotServedError, Systems
 from hookline.bridge.words import Words, fails_open, read_words
+from hookline.contract.events import HookEventName
 from hookline.contract.text import overheard, printable, visible, visible_json
 from hookline.contract.vocabulary import CHILD_MARK
 from hookline.contract.wire import stringify_json
@@ -95,7 +96,7 @@ class Bridge:
             payload = read_payload(host, call.stdin)
             if payload == PING:
                 return Said(stdout=PONG)
-            heard = host.hear(payload, _event(host, words, payload))
+            heard = _with_known_event(host, payload, host.hear(payload, _event(host, words, payload)))
             self._asked.note(host.name)
             if heard.event is None:
                 return Said(lost=(f"{heard.theirs} of {host.agent} has no counterpart here, so no hook was asked",))
@@ -114,9 +115,18 @@ class Bridge:
 
 
 def _event(host: Host, words: Words, payload: Payload) -> str | None:
-    """The event that the command line names, unless it is unknown there and the agent itself names a known one."""
-    is_misspelled = words.event not in host.events and payload.get("hook_event_name") in tuple(host.events)
-    return None if is_misspelled else words.event
+    """The event that the agent itself names, or else the command line; an unknown one counts with a tool call only."""
+    named = text(payload.get("hook_event_name"))
+    return named if named and (host.has_event(named) or host.has_call(payload)) else words.event
+
+
+def _with_known_event(host: Host, payload: Payload, heard: Heard) -> Heard:
+    """What is heard; a tool call under a name that is no event of the agent can't be judged, and must not pass."""
+    if heard.event is not None or host.has_event(heard.theirs) or not host.has_call(payload):
+        return heard
+    known = next(name for name, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+    fault = f"{host.agent} has no event {heard.theirs}, so this tool call can't be judged; the event is called {known}"
+    return replace(heard, event=HookEventName.BEFORE_TOOL, fault=fault)
 
 
 def overdue(words: tuple[str, ...], seconds: float) -> Reply:

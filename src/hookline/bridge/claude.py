@@ -118,6 +118,7 @@ CLAUDE_HOST = Host(
     name="claude",
     agent="Claude Code",
     events=_EVENTS,
+    unheard=CLAUDE.without_counterpart | {"PermissionRequest"},
     hear=hear,
     say=say,
     remarks=(

@@ -90,6 +90,7 @@ CODEX_HOST = Host(
     name="codex",
     agent="Codex",
     events=_EVENTS,
+    unheard=CODEX.without_counterpart | {"PermissionRequest"},
     hear=hear,
     say=say,
     remarks=(

@@ -173,6 +173,7 @@ COPILOT_HOST = Host(
     name="copilot",
     agent="Copilot CLI",
     events=EVENTS,
+    unheard=frozenset({"userPromptTransformed", "permissionRequest", "subagentStart", "subagentStop", "errorOccurred"}),
     hear=hear,
     say=say,
     # On a prompt it only warns, and on a tool the reason is lost.

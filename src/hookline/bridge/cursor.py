@@ -137,6 +137,13 @@ CURSOR_HOST = Host(
     name="cursor",
     agent="Cursor",
     events=EVENTS,
+    unheard=frozenset(
+        """
+        afterFileEdit subagentStart subagentStop afterAgentResponse afterAgentThought beforeTabFileRead
+        afterTabFileEdit workspaceOpen
+        """.split()  # noqa: SIM905 - as a list it would fill a screen
+    ),
+    call_keys=frozenset({"tool_name", "tool_input", "command", "file_path"}),
     hear=hear,
     say=say,
     remarks=(

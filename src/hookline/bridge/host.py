@@ -102,10 +102,22 @@ class Host:
     hear: Callable[[Payload, str | None], Heard]
     """Reads what the agent wrote on stdin; the second argument is the event's name, if the command line gives it."""
     say: Callable[[Heard, Outcome], Said]
+    unheard: frozenset[str] = frozenset()
+    """Its events that we are not asked about, or have no counterpart of: they pass."""
+    call_keys: frozenset[str] = frozenset({"tool_name", "tool_input", "toolName", "toolArgs", "toolInput"})
+    """The fields of a question that only one about a tool call has."""
     exit_2_blocks: bool = True
     """Whether exit code 2 with a text is a no at every event that can be refused."""
     remarks: tuple[str, ...] = ()
     """What holds for this agent whatever the hooks decide; shown by `hookline bridge explain`."""
+
+    def has_call(self, payload: Payload) -> bool:
+        """Whether a question is about a tool call, whatever it calls the event."""
+        return not self.call_keys.isdisjoint(payload)
+
+    def has_event(self, name: str) -> bool:
+        """Whether the agent has an event of this name."""
+        return name in self.events or name in self.unheard
 
     @property
     def known_version(self) -> str:

@@ -80,6 +80,9 @@ def refusal(host: Host | None, heard: Heard | None, reason: str) -> Said:
 def deny_unreadable(host: Host, heard: Heard, lease: "Lease") -> Said:
     """Deny a call that can't be judged, in the agent's words. No hook is asked, and `--fail-open` has no effect."""
     _log(host, heard, lease, f"denied without asking the hooks: {heard.fault}", blocked=True)
+    if heard.theirs not in host.events:
+        # An answer in JSON names the event, and this one is unknown to the agent.
+        return replace(refusal(host, heard, heard.fault), is_broken=False)
     return host.say(heard, Outcome(blocked=True, reason=f"hookline: {heard.fault}"))
 
 
