@@ -370,3 +370,38 @@ def test_a_worktree_and_a_directory_of_it_can_be_copied(project: Path, tmp_path:
         assert (copy / "sub" / "file").read_text() == "one"
     with pytest.raises(NoCopyError), project_at(str(tree), "no-such-revision"):
         pass
+
+
+_READ_BY_GIT = """
+.git/config .git/packed-refs .git/info/exclude .git/HEAD .git/index .git/commondir .git/refs/heads/main
+.git/refs/heads/other .git/objects/info/alternates .gitignore sub/.gitignore .gitattributes inner/.git inner/.git/HEAD
+sub/file
+"""
+
+
+@pytest.mark.attack("30.F5", "a FIFO, or a link to one, where git reads a file: it would wait for a writer")
+@pytest.mark.parametrize("name", _READ_BY_GIT.split())
+def test_a_copy_waits_for_no_fifo(project: Path, tmp_path: Path, name: str) -> None:
+    """It is refused at once, with the name of the file."""
+    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "--quiet", "-b", "main"], check=True)
+    write(project / "sub" / "file", "one")
+    subprocess.run([*git, "add", "sub"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "-m", "x"], check=True)
+    if name.startswith("inner/.git/"):
+        subprocess.run(["git", "init", "--quiet", str(project / "inner")], check=True)
+    place = project / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(tmp_path / "fifo")
+    for is_link in (False, True):
+        place.unlink(missing_ok=True)
+        if not is_link:
+            os.mkfifo(place)
+        elif name in ("sub/file", ".gitignore", "sub/.gitignore", ".gitattributes"):
+            continue  # git does not follow these
+        else:
+            place.symlink_to(tmp_path / "fifo")
+        started = time.monotonic()
+        with pytest.raises(NoCopyError, match=f"{re.escape(str(place))} is not a file"), project_at(str(project)):
+            pass
+        assert time.monotonic() - started < PATIENCE_S

@@ -3,7 +3,9 @@
 import os
 import re
 import shutil
+import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +17,20 @@ from hookline.errors import UsageError
 _GIT_S = 120.0
 _LONGEST_LINE = 4096
 _SUBMODULE = "160000"
+# What git reads in a git directory and in a work tree.
+_READ_FILES = (
+    "HEAD",
+    "config",
+    "config.worktree",
+    "index",
+    "packed-refs",
+    "shallow",
+    "info/exclude",
+    "info/attributes",
+)
+_LOOK_S = 20.0
+_READ_FOLDERS = ("refs", "objects", "reftable")
+_READ_IN_TREE = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
 # Neither the system's nor the user's configuration or attributes, no transport but that of a copy, and nobody is asked.
 _ISOLATED = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -73,8 +89,7 @@ def _without_config(project: str, repository: Path) -> tuple[Path, Path]:
         if top == top.parent:
             raise _no_copy(project, None)
         top = top.parent
-    own = _followed(top / ".git")
-    common = (own / _line(own / "commondir")).resolve() if (own / "commondir").is_file() else own
+    own, common = _checked(top / ".git")
     repository.mkdir()
     (repository / "info").mkdir()
     for name in ("objects", "refs", "packed-refs", "reftable", "info/exclude"):
@@ -85,6 +100,54 @@ def _without_config(project: str, repository: Path) -> tuple[Path, Path]:
             shutil.copyfile(file, repository / file.name)
     (repository / "config").write_text(_format_of(common / "config"))
     return top, repository
+
+
+def _checked(git: Path) -> tuple[Path, Path]:
+    """The git directory of a work tree, and the one that it shares with others. NoCopyError for a FIFO or device there.
+
+    Git opens what it expects to be a file, and would wait for ever for somebody to write into a FIFO.
+    """
+    _need_file(git)
+    own = _followed(git)
+    _need_file(own / "commondir")
+    common = (own / _line(own / "commondir")).resolve() if (own / "commondir").is_file() else own
+    for folder in {own, common}:
+        for name in _READ_FILES:
+            _need_file(folder / name)
+    waiting, seen = [common / name for name in _READ_FOLDERS], set[tuple[int, int]]()
+    until = time.monotonic() + _LOOK_S
+    while waiting:
+        folder = waiting.pop()
+        if time.monotonic() > until:  # a link can lead to the whole file system
+            raise NoCopyError(f"{common} has too many files for a copy: {folder} was not reached in {_LOOK_S:g} s")
+        with suppress(OSError), os.scandir(folder) as entries:
+            status = folder.stat()
+            if (status.st_dev, status.st_ino) in seen:  # links can form a circle
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            for entry in entries:
+                if entry.is_dir():
+                    waiting.append(Path(entry.path))
+                elif not entry.is_file():
+                    _need_file(Path(entry.path))
+    return own, common
+
+
+def _check_tree(top: Path) -> None:
+    """Raises NoCopyError for a FIFO or device in a work tree where git reads a file, in repositories inside it, too."""
+    for folder, folders, files in os.walk(top):
+        for name in _READ_IN_TREE.intersection(files):
+            _need_file(Path(folder, name))
+        if ".git" in (*folders, *files) and Path(folder) != top:
+            _checked(Path(folder, ".git"))
+        folders[:] = [name for name in folders if name != ".git"]
+
+
+def _need_file(path: Path, *, follow_symlinks: bool = True) -> None:
+    with suppress(OSError):  # what is not there is not opened
+        mode = path.stat(follow_symlinks=follow_symlinks).st_mode
+        if stat.S_IFMT(mode) not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+            raise NoCopyError(f"{path} is not a file, so git can't read it; remove it, and try again")
 
 
 def _followed(git: Path) -> Path:
@@ -131,6 +194,7 @@ def _take_over(repository: Path, top: Path, copy: Path) -> None:
         output = _git(repository, "ls-files", "-z", *options, top=top)
         return [_safe(name, top) for name in output.split("\0") if name]
 
+    _check_tree(top)
     changed = listed("--modified", "--deleted", "--others", "--exclude-standard")
     for name in changed:
         _make_real(copy, Path(name).parent)
@@ -141,6 +205,7 @@ def _take_over(repository: Path, top: Path, copy: Path) -> None:
             if (copy / name).is_dir():  # whose files are gone by now
                 shutil.rmtree(copy / name)
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            _need_file(top / name, follow_symlinks=False)
             shutil.copy2(top / name, copy / name, follow_symlinks=False)
     staged = _git(repository, "ls-files", "-z", "--stage", top=top).split("\0")
     submodules = [_safe(line.split("\t", 1)[1], top) for line in staged if line.startswith(_SUBMODULE)]
