@@ -97,7 +97,8 @@ def _without_config(project: str, repository: Path) -> tuple[Path, Path]:
             (repository / name).symlink_to(common / name)
     for file in (own / "HEAD", own / "index", *own.glob("sharedindex.*")):
         if file.is_file():
-            shutil.copyfile(file, repository / file.name)
+            # With its time: by that git knows which files may have changed in the second in which it was written.
+            shutil.copy2(file, repository / file.name)
     (repository / "config").write_text(_format_of(common / "config"))
     return top, repository
 
