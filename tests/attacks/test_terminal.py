@@ -260,7 +260,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         row("bridge", "install", "claude", "--events", ATTACK),
         row("bridge", "claude", piped=json.dumps({**QUESTION, "cwd": "."})),
         row("bridge", "codex", piped=json.dumps({**QUESTION, "cwd": "."})),
-        row("bridge", "gemini", ATTACK, piped=json.dumps(QUESTION)),
+        row("bridge", "gemini", ATTACK, piped=json.dumps({**QUESTION, "hook_event_name": ATTACK})),
         row("bridge", "claude", piped=ATTACK, says_nothing=True),
     ],
     "serve": [row("serve", ATTACK), row("serve", "--status", says_nothing=True)],
@@ -558,6 +558,8 @@ def _octal(text: str) -> str:
 
 # Ours begin in the first column, where no stranger's text can.
 _QUESTION = re.compile(rb"^(?:Allow|Trust) .*\[(?:N\]o:|y/N\]) ", re.MULTILINE)
+# What asks the terminal to mark pasted text; it is ours.
+_MARKING = re.compile(rb"\x1b\[\?2004[hl]")
 
 
 def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[str, str]) -> str:
@@ -574,7 +576,7 @@ def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[
         while (is_running := child.poll() is None) or select.select([ours], [], [], 0)[0]:
             if select.select([ours], [], [], 0.02 if is_running else 0)[0]:
                 shown += os.read(ours, 65536)
-            elif answered < min(len(answers), len(_QUESTION.findall(shown))):
+            elif answered < min(len(answers), len(_QUESTION.findall(_MARKING.sub(b"", shown)))):
                 # An answer that is typed before the question counts for nothing.
                 os.write(ours, answers[answered])
                 answered += 1
@@ -582,7 +584,7 @@ def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[
                 child.kill()
                 child.wait()
                 raise AssertionError(f"it does not end: {shown!r}")
-        return shown.decode()
+        return _MARKING.sub(b"", shown).decode()
     finally:
         os.close(ours)
         os.close(theirs)
