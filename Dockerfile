@@ -7,7 +7,6 @@
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
-COPY docs/hookline.1 docs/
 COPY src src
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /dist .
 

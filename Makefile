@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BASE := $(VENV)/.base
 # Twice the cores: many tests wait for a deadline or a terminal.
 WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
@@ -13,7 +14,7 @@ WORKERS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters adapters-page packs-page fleet ui-test fleet-demo check clean
+.PHONY: help setup demo test fmt lint types trace schema cov bench faults attacks bridge-live fuzz properties mutants trace-event gateway adapters fleet ui-test fleet-demo check clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -22,9 +23,14 @@ setup: $(READY) ## create .venv with the command and everything its tests need
 
 $(READY): pyproject.toml tools/setup.sh
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/setup.sh
+	@touch $(BASE) $@
+
+# The command and nothing else: enough for the demo.
+$(BASE): pyproject.toml tools/setup.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/setup.sh base
 	@touch $@
 
-demo: $(READY) ## a real hook blocking a real tool call, rewriting another, and the log of both
+demo: $(BASE) ## a real hook blocking a real tool call, rewriting another, and the log of both
 	@$(BIN)/python examples/demo.py
 
 fleet-demo: $(READY) ## a server, two machines and a worker: a policy, a shadow guard, the kill switch, and an audit that finds a forged record
@@ -32,11 +38,6 @@ fleet-demo: $(READY) ## a server, two machines and a worker: a policy, a shadow 
 
 test: $(READY) ## run all tests but the attacks, the slow faults, the gateway and the real agents
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q --ignore tests/gateway -m "not slow and not attack and not live and not browser and not fleet and not install"
-
-.PHONY: test-again
-test-again: $(READY) ## run the tests that failed last, alone: what passes now depends on how busy the machine was
-	@echo "these failed among others, and run again alone:"
-	@$(BIN)/pytest -q -p no:xdist --last-failed --last-failed-no-failures none -rA --tb short --ignore tests/gateway -m "not slow and not attack and not live and not browser and not fleet and not install"
 
 fmt: $(READY) ## check the formatting (ruff format . mends it)
 	@$(BIN)/ruff format --check .
@@ -57,7 +58,7 @@ cov: $(READY) ## branch coverage of the package
 	@$(BIN)/coverage run -m pytest -q -p no:xdist && $(BIN)/coverage report
 
 faults: $(READY) ## hooks that misbehave in every way, cold and warm, and Ctrl-C at many moments, the slow ones included
-	@$(BIN)/pytest -n auto --dist worksteal -q tests/child/faults tests/child/parked tests/child/test_worker.py tests/engine/test_workers.py tests/attacks/test_interrupt.py
+	@$(BIN)/pytest -n auto --dist worksteal -q tests/runners/process/faults tests/runners/warm tests/runners/worker tests/engine/test_workers.py tests/attacks/test_interrupt.py
 
 .PHONY: pythons
 pythons: $(READY) ## processes, warm hooks and workers with hookline itself on Python 3.11, 3.12 and 3.13, those that are found (SLOW=1: all)
@@ -76,8 +77,8 @@ properties: $(READY) ## the tests with random examples, with a thousand of them 
 	@HOOKLINE_EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/pytest -n $(WORKERS) --dist worksteal -q --timeout 900 \
 		-m "not slow and not attack and not live" $$(grep -lrE "^@given|^    @given" tests --include "*.py")
 
-mutants: $(READY) ## break the source in every listed place: do the tests of the requirement notice? (ONLY="HOOK-068 ...")
-	@$(BIN)/python tools/mutate.py $(addprefix --only ,$(ONLY))
+mutants: $(READY) ## break the source in every listed place: do the tests of the requirement notice? (ONLY="HOOK-068 ...", or GENERATE=200 trivial ones)
+	@$(BIN)/python -m tools.mutate $(addprefix --only ,$(ONLY)) $(addprefix --generate ,$(GENERATE))
 
 .PHONY: shell-oracle
 shell-oracle: $(READY) ## compare our reader of shell commands with tree-sitter-bash, which it installs below .venv/oracle
@@ -91,7 +92,6 @@ bench: $(READY) ## measure the runner against its floor and its peers; writes do
 	@VENV="$(VENV)" sh tools/peer.sh
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py
-	@$(BIN)/python benchmarks/ends.py
 	@$(BIN)/python -m benchmarks.remote
 
 gateway: $(READY) ## the tests of the MCP gateway, with real servers and clients
@@ -100,14 +100,11 @@ gateway: $(READY) ## the tests of the MCP gateway, with real servers and clients
 adapters: $(READY) ## the adapters' tests, each with its framework in an environment of its own (ONLY="langchain ...")
 	@$(BIN)/python tools/adapters.py $(ONLY)
 
-adapters-page: $(READY) ## write docs/adapters.md anew from what the adapters declare
-	@$(BIN)/python tools/adapters_page.py
-
 fleet: $(READY) ## many records, killed and frozen servers, a cluster that loses a node; needs the server that `make setup` installs
 	@$(BIN)/pytest -n 2 --dist worksteal -q -m fleet tests/fleet
 
 ui-test: $(READY) ## the page of hookline ui in a real browser; installs Playwright and Chromium, or says that it skips
-	@sh tools/browser.sh $(BIN) && $(BIN)/pytest -q -m browser tests/ui
+	@sh tools/browser.sh $(BIN) && $(BIN)/pytest -q -m browser tests/apps/ui
 
 .PHONY: install-test
 install-test: $(VENV)/.installers ## install from a clone and from a wheel as README says, with pip, pipx and uv, and run the commands that take long
@@ -118,8 +115,8 @@ $(VENV)/.installers: $(READY)
 	@$(VENV)/installers/bin/python -m pip install --quiet --disable-pip-version-check pipx uv || echo "install-test: pipx and uv could not be installed" >&2
 	@touch $@
 
-.PHONY: docs cookbook-page checks-pages man-page
-docs: $(VENV)/.docs ## build the documentation as a site in build/docs; a warning or a broken link is an error
+.PHONY: docs pages
+docs: $(VENV)/.docs pages ## build the documentation as a site in build/docs; a warning or a broken link is an error
 	@$(BIN)/sphinx-build -q -E -a -W --keep-going -c tools/site docs build/docs
 	@echo build/docs/index.html
 
@@ -127,17 +124,8 @@ $(VENV)/.docs: $(READY)
 	@VENV="$(VENV)" sh tools/setup.sh docs
 	@touch $@
 
-cookbook-page: $(READY) ## write docs/cookbook.md anew from examples/cookbook/
-	@$(BIN)/python tools/cookbook_page.py
-
-checks-pages: $(READY) ## write docs/checks.md and docs/checks/ anew from tools/checks.toml
-	@$(BIN)/python tools/checks_pages.py
-
-man-page: $(READY) ## write docs/hookline.1 anew from the help of the commands
-	@$(BIN)/python tools/man_page.py
-
-packs-page: $(READY) ## write docs/packs.md anew from the rules
-	@$(BIN)/python tools/packs_page.py
+pages: $(READY) ## write the pages that are made of data: checks (not in git), packs, adapters, cookbook
+	@for page in checks_pages packs_page adapters_page cookbook_page; do $(BIN)/python tools/$$page.py || exit; done
 
 check: fmt lint types trace test attacks ## what CI runs
 

@@ -16,15 +16,15 @@ from statistics import median, quantiles
 from typing import Any
 
 from hookline import Config, Hooks, LLMRequest, LLMResponse, ToolResult
-from hookline.child.batch import ChildJob, run_children
-from hookline.contract.answers import read_object
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.verdict import HookExecutionResult
-from hookline.contract.vocabulary import ConfigSource
-from hookline.contract.wire import stringify_json
 from hookline.engine.decide import HookAggregator
-from hookline.log.encode import Encoder
+from hookline.log.write.encode import Encoder
+from hookline.protocol.answers import read_object
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.protocol.text.json_text import stringify_json
+from hookline.protocol.verdict import HookExecutionResult
+from hookline.runners.process.batch import ChildJob, run_children
 
 HOOK = sys.argv[1]
 ROUNDS = int(sys.argv[2])
@@ -264,7 +264,11 @@ async def logging(project: str) -> float:
 def merging() -> float:
     """Microseconds to merge the answers of 100 hooks."""
     entry = HookEntry(
-        event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="bench", location="hooks", command="x"
+        event=HookEventName.BEFORE_TOOL,
+        source=ConfigSource.USER,
+        origin="bench",
+        location="hooks",
+        run=CommandLine("x"),
     )
     answer = {"decision": "allow", "systemMessage": "fine", "hookSpecificOutput": {"tool_input": {"a": 1}}}
     results = [

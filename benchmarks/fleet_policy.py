@@ -23,13 +23,13 @@ from typing import Any
 from tests.fleet.company import settings
 from tests.fleet.server import NatsServer
 
-from hookline.child.nats import connected
-from hookline.contract.fleet import Server
+from hookline.fleet.names import ServerAddress
+from hookline.fleet.nats.connection import connected
 from hookline.fleet.policy.bucket import publish
-from hookline.fleet.policy.follow import Follower, News
-from hookline.settings.policy.documents import Bundle, Document, Switch, Switches, now, packed, unsigned
-from hookline.settings.policy.keys import new_key, sign
-from hookline.settings.policy.place import PolicyPlace
+from hookline.fleet.policy.documents import Bundle, Document, Switch, Switches, now, packed, unsigned
+from hookline.fleet.policy.follow import Follower, PolicyUpdate
+from hookline.fleet.policy.keys import new_key, sign
+from hookline.fleet.policy.store import PolicyStore
 
 SCRIPTS = 10
 SCRIPT_BYTES = 4000
@@ -52,7 +52,7 @@ def _publisher(address: str, key: Path, public: str, pipe: Connection) -> None:
 
     async def put(kind: str, version: int) -> float:
         envelope = sign(unsigned(_document(kind, version)), key)
-        async with connected(Server(addresses=(address,)), "publisher") as client:
+        async with connected(ServerAddress(addresses=(address,)), "publisher") as client:
             began = time.time()
             await publish(client, envelope, (public,))
         return began
@@ -61,25 +61,25 @@ def _publisher(address: str, key: Path, public: str, pipe: Connection) -> None:
         pipe.send(asyncio.run(put(*asked)))
 
 
-def _machines(root: Path, server: Server, key: str, numbers: Sequence[int], pipe: Connection) -> None:
+def _machines(root: Path, server: ServerAddress, key: str, numbers: Sequence[int], pipe: Connection) -> None:
     """Follows for some machines, and says what each reports, and when."""
 
     async def follow() -> None:
-        places = {number: PolicyPlace(root / f"machine{number}", (key,), "all") for number in numbers}
+        places = {number: PolicyStore(root / f"machine{number}", (key,), "all") for number in numbers}
         tells = {number: partial(_tell, pipe, number) for number in numbers}
         await asyncio.gather(*(Follower(server, place, tells[number]).run() for number, place in places.items()))
 
     asyncio.run(follow())
 
 
-def _tell(pipe: Connection, number: int, news: News) -> None:
+def _tell(pipe: Connection, number: int, news: PolicyUpdate) -> None:
     pipe.send((number, news.message, time.time()))
 
 
 class Fleet:
     """Machines that follow, and when each has had which document."""
 
-    def __init__(self, root: Path, server: Server, key: str, count: int, processes: int) -> None:
+    def __init__(self, root: Path, server: ServerAddress, key: str, count: int, processes: int) -> None:
         self.arrived: dict[int, float] = {}
         self.count = count
         self._wanted = ""

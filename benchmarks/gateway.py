@@ -76,7 +76,7 @@ def _running(folder: Path) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
     own = ["--name", "bench", "--settings", str(folder / "settings.json")]
     commands = {
         "proxy": [sys.executable, str(folder / "proxy.py"), *server],
-        "gateway": [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", *server],
+        "gateway": [sys.executable, "-m", "hookline", "mcp", *own, "--", *server],
     }
     env = {**os.environ, "HOOKLINE_STATE_DIR": str(folder / "state")}
     with contextlib.ExitStack() as stack:

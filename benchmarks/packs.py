@@ -1,6 +1,6 @@
 """What packs cost, per event and over a long past: `python -m benchmarks.packs [--events 10000]`.
 
-The commands are those of tests/packs/data. First each pack judges every command once, and then all five do. Then a log
+The commands are those of tests/guards/data. First each pack judges every command once, and then all five do. Then a log
 with that many events is backtested with `hookline:shell`, and with a tenth of them, each in a process of its own whose
 largest size the kernel tells: memory is flat if both are about the same.
 """
@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, quantiles
 
+from hookline.guards.catalog import PACKS, PackHook
 from hookline.hook.events import Event, read_event
-from hookline.packs.catalog import PACKS
-from hookline.packs.hook import PackHook
 
 LIMITS = {"µs for an event, the mean of a pack": 200.0, "s for a backtest": 60.0}
 LISTS = Path(__file__).parent.parent / "tests" / "packs" / "data"

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from benchmarks.log import write_log
 
-from hookline.contract.wire import utc_timestamp
+from hookline.protocol.text.json_text import utc_timestamp
 
 _HOOKS = [
     {"type": "command", "name": name, "command": f"{name}.py"} for name in ("guard", "format", "audit", "secrets")
@@ -74,7 +74,7 @@ def serving(folder: Path) -> Iterator[Server]:
 
 
 def measure(records: int, rounds: int, folder: Path) -> None:
-    """Prints the seconds of each view; the first filter makes the index."""
+    """Prints the seconds of each view."""
     log = folder / "hooks.jsonl"
     (folder / "settings.json").write_text(json.dumps(_SETTINGS), encoding="utf-8")
     if not log.exists():
@@ -84,12 +84,11 @@ def measure(records: int, rounds: int, folder: Path) -> None:
     with serving(folder) as server:
         latest = json.loads(server.ask("rows"))
         fire = latest["rows"][0]["fire"]
-        _show("the first filter, which makes the index", [_seconds(lambda: server.ask("rows?tool=grep"))])
         session = json.loads(server.ask(f"rows?count=1&until={since}"))["rows"][0]["session"]
         views = {
             "the first page": "rows",
             "a filter by tool": "rows?tool=grep",
-            "denies of a hook": "rows?hook=guard&decision=deny",
+            "denies of a hook": "rows?hook=guard&decision=blocked",
             "failures since a time in the middle": f"rows?failures=1&since={since}",
             "a filter that nothing is like": "rows?tool=nothing",
             "unfinished hooks": "rows?unfinished=1",

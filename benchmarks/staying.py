@@ -20,7 +20,7 @@ from benchmarks.parked import private_mb
 from benchmarks.race import FLOOR, Scenario, Workers
 
 from hookline import Hooks
-from hookline.hooks import Session
+from hookline.client import Session
 
 INPUT = {"path": "/tmp/x.txt", "content": "hello " * 150}
 PYTHON, NODE, HTTP = "a Python worker", "a Node worker", "HTTP on a kept connection"

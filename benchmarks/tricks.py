@@ -16,10 +16,10 @@ from subprocess import run
 from typing import Any
 from unittest.mock import patch
 
-from hookline.child import batch, pipes, process
-from hookline.child.batch import ChildJob, ChildLimits, run_children
-from hookline.child.features import FEATURES
-from hookline.child.watcher import Watcher
+from hookline.runners.process import batch, pipes, process
+from hookline.runners.process.batch import ChildJob, ChildLimits, run_children
+from hookline.runners.process.features import FEATURES
+from hookline.runners.process.watcher import Watcher
 
 LIMITS = ChildLimits(max_concurrent=512)
 SMALL, LARGE = 1000, 1_000_000
@@ -41,7 +41,6 @@ Without = Callable[[], AbstractContextManager[Any]]
 TRICKS: dict[str, tuple[Without, tuple[tuple[int, int], ...]]] = {
     "nothing (noise)": (nullcontext, ONE),
     "direct execution": (partial(patch.multiple, FEATURES, direct=False), ONE),
-    "fork_exec": (partial(patch.multiple, FEATURES, fork_exec=False), ONE),
     "pidfd and epoll": (partial(patch.multiple, FEATURES, pidfd=False), ONE),
     "nested epoll": (partial(patch.object, process, "watcher_for", PidfdWatcher), ONE),
     "quiet time of one": (partial(patch.object, batch._Batch, "quiet_s", 0.0), ONE[:1]),  # noqa: SLF001

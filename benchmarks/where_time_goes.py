@@ -12,20 +12,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hookline.child.batch import ChildJob, run_children
-from hookline.config import Config
-from hookline.contract.hooks import HookEntry
-from hookline.contract.verdict import HookExecutionResult
+from hookline.client.config import Config
 from hookline.engine.event_log import EventLog
 from hookline.engine.handler import HookEventHandler
+from hookline.engine.outcome import to_result
 from hookline.engine.plan import HookPlanner
-from hookline.engine.reading import read_run
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
 from hookline.formats.genai.translator import default_hook_translator
-from hookline.log.file import FileSink
-from hookline.log.logger import HookLogger
-from hookline.settings.decode import decode_settings
+from hookline.log.write.logger import HookLogger
+from hookline.log.write.sink import FileSink
+from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.verdict import HookExecutionResult
+from hookline.runners.process.batch import ChildJob, run_children
+from hookline.settings.decode.settings import decode_settings
 
 SHARES = {
     "starting processes (vfork until exec)": ("fork_exec",),
@@ -79,7 +79,7 @@ class InstantRunner(HookRunner):
         event_input: Mapping[str, Any],  # noqa: ARG002 - nobody is told
     ) -> list[HookExecutionResult]:
         """The results of hooks that all ended the same."""
-        return [read_run(hook, self._outcome, b"", {}) for hook in hooks]
+        return [to_result(hook, self._outcome, b"", {}) for hook in hooks]
 
 
 async def event_without_process(rounds: int, folder: str) -> float:

@@ -1,17 +1,13 @@
-"""A guided tour: the agent calls a tool twice, one hook blocks, another rewrites, and the log says what happened."""
+"""A guided tour: a model calls a tool twice, one hook blocks, another rewrites, and the log says what happened."""
 
+import asyncio
 import json
 import os
-import shlex
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-PROMPT = "Keep my token and some notes."
 SETTINGS = {
     "enableHooks": True,
     "hooks": {
@@ -27,55 +23,46 @@ SETTINGS = {
         ]
     },
 }
+# The calls of a model, which are always the same here: so the demo needs no key and no network.
+CALLS = (
+    {"file_path": ".env", "content": "TOKEN=abc"},
+    {"file_path": "notes.txt", "content": "two trailing spaces  \nno newline"},
+)
 
 
-def command() -> list[str]:
-    """The command that is run, in the folder of the demo."""
-    agent = [sys.executable, "-m", "hookline", "agent", "--model", f"replay:{HERE}/demo.jsonl", "--prompt", PROMPT]
-    return [*agent, "--yes", "--project", "project", "--settings", "settings.json", "--output", "stream-json"]
+async def call_tools(project: Path) -> None:
+    """Make both calls, as any program with an agent makes them: each through the hooks."""
+    from hookline import Hooks  # noqa: PLC0415 - after the log's directory is set
 
+    def write_file(arguments: dict[str, Any]) -> str:
+        path = project / arguments["file_path"]
+        path.write_text(arguments["content"])
+        print(f"  on disk: {path.read_text()!r}")
+        return "written"
 
-def run_agent(folder: Path) -> Iterator[dict[str, Any]]:
-    """What the agent tells while it works, as `--output stream-json` prints it."""
-    (folder / "settings.json").write_text(json.dumps(SETTINGS))
-    # The demo leaves no trace in your own log.
-    env = {**os.environ, "HOOKLINE_STATE_DIR": str(folder / "state")}
-    done = subprocess.run(command(), cwd=folder, env=env, check=True, stdout=subprocess.PIPE)  # noqa: S603 - our own command
-    yield from map(json.loads, done.stdout.splitlines())
-
-
-def tell(event: dict[str, Any], project: Path) -> None:
-    """Tells a person what happened."""
-    match event:
-        case {"type": "tool_call", "status": "scheduled", "name": name, "input": given}:
-            print(f"\nThe model calls {name}({given['file_path']!r}, {given['content']!r})")
-        case {"type": "hook_decision", "blocked": True, "decidedBy": hooks, "reason": reason}:
-            print(f"  {' and '.join(hooks)} blocks it: {reason}")
-        case {"type": "hook_decision", "effect": {"tool_input": {"content": content}}}:
-            print(f"  a hook rewrites it: {content!r}")
-        case {"type": "tool_call", "status": "idle" | "success", "input": given}:
-            path = project / given["file_path"]
-            print(f"  on disk: {repr(path.read_text()) if path.exists() else 'nothing'}")
-        case {"type": "result", "response": response}:
-            print(f"\nThe model says: {response}")
+    with Hooks(project, settings=SETTINGS) as hooks:
+        session = hooks.session()
+        for arguments in CALLS:
+            print(f"\nThe model calls write_file({arguments['file_path']!r}, {arguments['content']!r})")
+            result = await session.run_tool("write_file", arguments, write_file)
+            if not (project / arguments["file_path"]).exists():
+                print(f"  blocked, and the model reads: {result.llm_content}")
+                print("  on disk: nothing")
 
 
 def main(folder: Path) -> None:
     """Two tool calls, and the log of both."""
     project = folder / "project"
     project.mkdir()
+    # The demo leaves no trace in your own log.
+    os.environ["HOOKLINE_STATE_DIR"] = str(folder / "state")
     print("Two hooks are configured for BeforeTool: guard-secrets (a shell script) and tidy-text (Python).")
-    print("The model's answers come from a file, so there is no key and no network. This is run, in a directory")
-    print("that is removed at the end:\n")
-    print(f"  $ cd {shlex.quote(str(folder))}")
-    print(f"  $ export HOOKLINE_STATE_DIR={shlex.quote(str(folder / 'state'))}")
-    print(f"  $ {shlex.join(command())}")
-    for event in run_agent(folder):
-        tell(event, project)
-    print("\nWhat the log says about both calls:")
+    asyncio.run(call_tools(project))
+    print("\nThe log about both calls:")
     for line in (folder / "state" / "hooks.jsonl").read_text().splitlines():
         record = json.loads(line)
-        print(f"  {record['level']:5} {record['message']}")
+        if record["kind"] != "start":
+            print(f"  {record['level']:5} {record['message']}")
     print("\nNext: write a hook of your own; README.md shows how in a minute.")
 
 

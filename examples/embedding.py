@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hookline import Hooks, Session
+from hookline.client import Selection
 from hookline.formats import openai
-from hookline.hooks import Selection
 
 Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 Tools = Mapping[str, Callable[[dict[str, Any]], str]]

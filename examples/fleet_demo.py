@@ -61,8 +61,8 @@ TEXTS = (
     "just a note",
 )
 _WAIT_S = 60.0
-# What `hookline audit verify` exits with.
-_NOT_INTACT = 2
+# What `hookline fleet verify` exits with.
+_NOT_INTACT = 1
 
 
 class Place:
@@ -132,7 +132,7 @@ class Place:
 
     def policy_version(self) -> int | None:
         """The version of the policy that is in force here."""
-        done = self.run("policy", "status", "--json", is_shown=False)
+        done = self.run("fleet", "policy", "status", "--json", is_shown=False)
         version: int | None = json.loads(done.stdout).get("version") if done.stdout else None
         return version
 
@@ -146,7 +146,7 @@ def show(machine: Place, text: str) -> bool:
     report = machine.writes(text)
     is_denied = bool(report["verdict"]["blocked"])
     by = " and ".join(report["provenance"].get("decision", ()))
-    came_of = f"denied{f' by {by}' if by else ''}: {report['verdict']['reason']}" if is_denied else "goes on"
+    came_of = f"denied{f' by {by}' if by else ''}: {report['verdict']['reason']}" if is_denied else "allowed"
     print(f"  {machine.name} writes {text!r}: {came_of}")
     return is_denied
 
@@ -209,10 +209,10 @@ def publish_policy(office: Place, folder: Path, key: Path) -> None:
     (guards / "no_keys.py").write_text(GUARD)
     (guards / "https_only.py").write_text(WATCH)
     bundle = str(folder / "policy.json")
-    office.run("policy", "pack", str(guards), "--version", "1", "-o", bundle)
-    office.run("policy", "sign", bundle, "--key", str(key))
-    office.run("policy", "publish", bundle)
-    office.run("policy", "pull", bundle)
+    office.run("fleet", "policy", "pack", str(guards), "--version", "1", "-o", bundle)
+    office.run("fleet", "policy", "sign", bundle, "--key", str(key))
+    office.run("fleet", "policy", "publish", bundle)
+    office.run("fleet", "policy", "pull", bundle)
 
 
 def enforce(anna: Place, bert: Place) -> None:
@@ -223,17 +223,17 @@ def enforce(anna: Place, bert: Place) -> None:
         for text in TEXTS:
             show(machine, text)
     chapter("The guard that is only tried out: what it would have denied, next to what happened")
-    anna.run("stats", "--shadow")
+    anna.run("log", "--stats", "--shadow")
 
 
 def switch_off(office: Place, anna: Place, key: Path) -> None:
     """The kill switch."""
     chapter("The kill switch: all agents off, and on again")
     off = ("agents", "off", "--reason", "incident 4711", "--expires", "1h")
-    office.run("policy", "switch", *off, "--key", str(key))
+    office.run("fleet", "policy", "switch", *off, "--key", str(key))
     wait(lambda: bool(anna.writes("just a note")["verdict"]["blocked"]))
     show(anna, "just a note")
-    office.run("policy", "switch", "agents", "on", "--key", str(key))
+    office.run("fleet", "policy", "switch", "agents", "on", "--key", str(key))
     wait(lambda: not anna.writes("just a note")["verdict"]["blocked"])
     show(anna, "just a note")
 
@@ -244,12 +244,12 @@ def audit(office: Place, anna: Place, bert: Place) -> int:
     for machine in (anna, bert):
         machine.run("fleet", "run", "--once")
     office.run("fleet", "status")
-    office.run("audit", "verify")
+    office.run("fleet", "verify")
     chapter("Somebody changes a denial in a machine's log into a yes")
     log = anna.state / "hooks.jsonl"
     forged = log.read_text().replace('"decision":"deny"', '"decision":"allow"', 1)
     log.write_text(forged)
-    return office.run("audit", "verify", "--machine", "anna", "--from", str(log)).returncode
+    return office.run("fleet", "verify", "--machine", "anna", "--source", str(log)).returncode
 
 
 def main(folder: Path) -> int:
@@ -257,19 +257,21 @@ def main(folder: Path) -> int:
     chapter("A server, an office that publishes, two machines and a worker; all of it in a directory that is removed")
     with server(folder) as address:
         key = folder / "policy.key"
-        made = Place(folder, "signing", address).run("policy", "keygen", str(key), "--json")
+        made = Place(folder, "signing", address).run("fleet", "policy", "keygen", str(key), "--json")
         public = json.loads(made.stdout)["publicKey"]
         office = Place(folder, "office", address, public)
         anna, bert = Place(folder, "anna", address, public), Place(folder, "bert", address, public)
         worker = Place(folder, "worker", address)
         publish_policy(office, folder, key)
-        office.run("fleet", "setup")
+        office.run("fleet", "run", "--setup")
         with contextlib.ExitStack() as stack:
             settings = worker.with_fleet(worker_settings(folder))
-            serving = worker.running("worker", "--subject", "customers", "--settings", str(settings), ready=True)
+            serving = worker.running(
+                "fleet", "worker", "--subject", "customers", "--settings", str(settings), ready=True
+            )
             stack.enter_context(serving)
             for machine in (anna, bert):
-                stack.enter_context(machine.running("policy", "follow"))
+                stack.enter_context(machine.running("fleet", "policy", "follow"))
             enforce(anna, bert)
             switch_off(office, anna, key)
             found = audit(office, anna, bert)

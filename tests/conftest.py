@@ -20,7 +20,7 @@ import pytest
 from tests import warm
 from tests.authority import Authority
 
-from hookline.child.features import FEATURES
+from hookline.runners.process.features import FEATURES
 from hookline.testing.plugin import hookline_home  # noqa: F401 - also where the plugin is not installed yet
 
 # Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.

@@ -1,30 +1,40 @@
 """What the documentation shows is what the commands print, what its examples do, and where the code is."""
 
 import ast
-import importlib.util
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hookline.cli.main import COMMANDS, load_command, main
+from hookline.apps.agent.conversation import compression
+from hookline.apps.cli.main import COMMANDS, load_command, main
+from hookline.bridge import arguments
+from hookline.fleet.policy import documents
+from hookline.gateway import lines
+from hookline.log.write import sink
+from hookline.protocol import constants
+from hookline.protocol.llm import DEFAULT_CONTEXT_LIMIT
+from hookline.protocol.text import matchers
+from hookline.settings.decode import hooks
+from hookline.settings.trust import fingerprint
+from hookline.shell import files
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "configuration.md"
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("configuration", "trust", "troubleshooting", "log")]
 PACKAGE = ROOT / "src" / "hookline"
 BIN = Path(sys.executable).parent
 
 
 def example(name: str) -> tuple[str, str]:
     """The command of an example, and what it is said to print."""
-    found = re.search(rf"<!-- example: {name} -->\n```console\n\$ (.*?)\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    text = "".join(page.read_text() for page in PAGES)
+    found = re.search(rf"<!-- example: {name} -->\n```console\n\$ (.*?)\n(.*?)```", text, re.DOTALL)
     assert found, name
     return found[1], found[2]
 
@@ -69,7 +79,7 @@ def test_the_workbench_prints_what_is_shown(own_home: Path) -> None:
         command, output = example(name)
         for shown, real in changes.items():
             command, output = command.replace(shown, real), output.replace(shown, real)
-        if name in ("disable", "enable", "untrust"):
+        if name in ("disable", "enable", "revoke"):
             command += " --yes"  # nobody is at a terminal here
         assert neutral(run(command, site), site) == neutral(output, site)
 
@@ -79,7 +89,7 @@ def test_the_workbench_prints_what_is_shown(own_home: Path) -> None:
     check("list")
     check("explain")
     check("log")
-    run_id = json.loads(run("hookline log --decision deny --json", site))["id"]
+    run_id = json.loads(run("hookline log --decision blocked --json", site).splitlines()[0])["id"]
     check("show", **{"25d6b4ee53-0": run_id})
     check("stats")
     check("verify")
@@ -87,7 +97,7 @@ def test_the_workbench_prints_what_is_shown(own_home: Path) -> None:
     check("explain-disabled")
     check("enable")
     check("fire")
-    check("untrust")
+    check("revoke")
     check("schema")
     check("completion")
 
@@ -125,14 +135,14 @@ def functions_of(file: Path) -> set[str]:
 
 
 def test_the_tree_of_the_package_is_as_shown() -> None:
-    """The page about the architecture lists every folder of the package, and modules that are there."""
+    """The page about the architecture lists the folders of the package, and no others."""
     page = (ROOT / "docs" / "architecture.md").read_text()
-    tree = page[page.index("src/hookline/\n├") : page.index("\n```\n\nA module")]
-    folders = {path.name for path in PACKAGE.rglob("*") if path.is_dir() and path.name != "__pycache__"} - {"genai"}
-    assert set(re.findall(r"─ (\w+)/ ", tree)) == folders
-    lines = [line for line in tree.splitlines() if " · " in line]
-    modules = {name for line in lines for name in re.findall(r"\w+", line)}
-    assert modules <= {path.stem for path in PACKAGE.rglob("*.py")}
+    tree = page[page.index("src/hookline/\n│") : page.index("\n```\n\nA module")]
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert set(re.findall(r"(?m)^├── (\w+)/ ", tree)) == rooms
+    folders = {path.parent.name for path in PACKAGE.rglob("__init__.py")} - {PACKAGE.name}
+    assert set(re.findall(r"(\w+)/(?= |$)", tree.replace("src/hookline/", ""))) <= folders
+    assert set(re.findall(r"(\w+\.py)", tree)) <= {path.name for path in PACKAGE.rglob("*.py")}
 
 
 def test_every_page_has_a_place_in_the_site() -> None:
@@ -145,7 +155,9 @@ def test_every_page_has_a_place_in_the_site() -> None:
         for entry in re.findall(r"^[\w/-]+$", block, re.MULTILINE)
     ]
     pages = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.glob("**/*.md")}
-    assert sorted(entries) == sorted(pages - {"index"})
+    written_by_make_docs = {"checks"} - pages
+    assert sorted({*entries} - written_by_make_docs) == sorted(pages - {"index"})
+    assert len(entries) == len({*entries})
 
 
 def shown_commands() -> Iterator[tuple[str, list[str]]]:
@@ -159,6 +171,38 @@ def shown_commands() -> Iterator[tuple[str, list[str]]]:
         for line in (*lines, *spans):
             command = re.split(r" {2,}| [|&><]+ |; ", line)[0]
             yield page.name, shlex.split(command, comments=True)[1:]
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
+
+
+LIMITS = [
+    ("security", f"refused that is longer than {_size(matchers.LARGEST_BYTES)}"),
+    ("security", f"than {matchers.MOST_ALTERNATIVES} alternatives"),
+    ("security", f"nested more than {matchers.DEEPEST_NESTING} deep"),
+    ("security", f"up to {files._MOST_ENTRIES:,} directory entries and {files._MOST_NAMES:,} names"),
+    ("security", f"reads {_size(fingerprint._MOST_BYTES)} of content"),
+    ("security", f"the first {hooks._MOST_GUEST_HOOKS:,} hooks are looked at"),
+    ("configuration", f"stdout and stderr, each: {_size(constants.DEFAULT_OUTPUT_LIMIT_BYTES)}"),
+    ("log", f"six files of {_size(sink.MAX_BYTES)} are kept"),
+    ("hook-authors", f"Up to {_size(constants.DEFAULT_OUTPUT_LIMIT_BYTES)} of stdout and of stderr"),
+    ("mcp-gateway", f"longer than {_size(lines.LIMIT)}"),
+    ("workers", f"{constants.DEFAULT_WORKER_MEMORY_BYTES >> 20} MB if not given"),
+    (
+        "agent",
+        f"summarized at {compression.NEARLY_FULL:.0%} of {DEFAULT_CONTEXT_LIMIT:,} tokens".replace("%", " %"),
+    ),
+    ("fleet", f"at most {documents.MOST_FILES} files of {_size(documents.MOST_FILE_BYTES)}"),
+    ("fleet", f"{_size(documents.MOST_BYTES)} in all"),
+    ("other-agents", f"{arguments.DEADLINE_S:g} s"),
+]
+
+
+@pytest.mark.parametrize(("page", "statement"), LIMITS)
+def test_the_limits_that_are_named_are_those_of_the_code(page: str, statement: str) -> None:
+    """Made from the constants, so a changed limit or page fails."""
+    assert statement in re.sub(r"\s+", " ", (ROOT / "docs" / f"{page}.md").read_text())
 
 
 def test_every_command_that_is_shown_exists() -> None:
@@ -203,7 +247,7 @@ def test_the_lists_of_commands_work(own_home: Path, monkeypatch: pytest.MonkeyPa
     for line in re.findall(r"^    hookline (.*)$", (ROOT / "docs" / "testing.md").read_text(), re.MULTILINE):
         command = re.split(r" {2,}", line)[0]
         if "--watch" in command or "--follow" in command:
-            continue  # they go on until they are interrupted; tests/cli/commands has them
+            continue  # they go on until they are interrupted; tests/apps/cli/commands has them
         for placeholder, real in (("FILE…", "real.hooks.toml"), ("FILE", "out.xml"), ("TEXT", "secrets")):
             command = command.replace(placeholder, real)
         assert (command, main(shlex.split(command))) == (command, 0)
@@ -211,13 +255,17 @@ def test_the_lists_of_commands_work(own_home: Path, monkeypatch: pytest.MonkeyPa
     assert len(done) >= 10
 
 
-def test_the_man_page_is_as_the_commands_are() -> None:
-    """docs/hookline.1 is what `make man-page` writes, and the wheel installs it."""
-    spec = importlib.util.spec_from_file_location("man_page", ROOT / "tools" / "man_page.py")
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    assert (ROOT / "docs" / "hookline.1").read_text() == tool.page(), "run make man-page"
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["shared-data"] == {"docs/hookline.1": "share/man/man1/hookline.1"}
+def test_trying_hooks_leaves_nothing_in_the_log(own_home: Path) -> None:
+    """As docs/testing.md says; `hookline fire` shows that the same hook would be in it."""
+    site = own_home / "site"
+    site.mkdir()
+    settings = own_home / ".llxprt" / "settings.json"
+    settings.parent.mkdir()
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "name": "no", "command": "echo no >&2; exit 2"}]}]}
+    settings.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))
+    case = '[[case]]\nname = "x"\ntool = "write_file"\narguments.file_path = "a"\nexpect = "blocked"\n'
+    (settings.parent / "no.hooks.toml").write_text(case)
+    assert "1 passed" in run("hookline test", site)
+    assert run("hookline log --json", site) == ""
+    run("hookline fire BeforeTool --tool write_file --input '{}'", site)
+    assert '"kind": "hook"' in run("hookline log --json", site)

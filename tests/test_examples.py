@@ -21,8 +21,9 @@ from hookline import (
     execute_tool_with_hooks,
     fire_after_model_hook,
 )
-from hookline.agent.contents import response_from_json, spoken_text
-from hookline.contract.events import HookEventName
+from hookline.apps.agent.conversation.contents import spoken_text
+from hookline.formats.genai.sdk import response_from_json
+from hookline.protocol.events import HookEventName
 from hookline.testing import says
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -12,7 +13,6 @@ from typing import Any
 import pytest
 
 from hookline import Hooks
-from hookline.cli.main import main
 from hookline.hook import Deny, Rewrite
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +26,7 @@ def example(name: str) -> str:
 
 
 def test_the_first_hook_works_as_shown(own_home: Path) -> None:
-    """Somebody who follows "A hook in a minute" gets what is printed there."""
+    """A reader who follows "Your first hook" gets the output that the page shows."""
     subprocess.run(["bash", "-ec", example("hook")], check=True, timeout=45)
     (own_home / ".llxprt" / "settings.json").write_text(example("settings"))
     command, *shown = example("fire").splitlines()
@@ -40,8 +40,30 @@ def test_the_first_hook_works_as_shown(own_home: Path) -> None:
     )
     assert done.returncode == 2, done.stderr
     assert re.sub(r"exit 2  [\d.]+ ms", "exit 2  …", done.stdout).splitlines() == shown
-    (own_home / ".llxprt" / "no-rm.hooks.toml").write_text(example("cases"))
-    assert main(["test"]) == 0
+
+
+def test_the_lines_to_a_blocked_command_lead_there(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the lines of "From nothing to a blocked `rm -rf /`" the bridge denies that call of the agent."""
+    page = (ROOT / "README.md").read_text()
+    script = re.search(r"^## From nothing .*?^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert script
+    monkeypatch.setenv("PATH", f"{BIN}:{os.environ['PATH']}")
+    subprocess.run(["bash", "-ec", script[1]], cwd=own_home, check=True, timeout=90, stdin=subprocess.DEVNULL)
+    settings = json.loads((own_home / ".claude" / "settings.json").read_text())
+    command = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+    question = {
+        "session_id": "s",
+        "cwd": str(own_home),
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "rm -rf /"},
+    }
+    done = subprocess.run(
+        ["bash", "-c", command], input=json.dumps(question), capture_output=True, text=True, check=False, timeout=45
+    )
+    answer = json.loads(done.stdout)["hookSpecificOutput"]
+    assert answer["permissionDecision"] == "deny"
+    assert "hookline:shell" in answer["permissionDecisionReason"]
 
 
 def test_the_lines_for_a_loop_of_your_own_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,11 +98,9 @@ def test_the_demo_blocks_one_call_and_rewrites_the_other() -> None:
         [sys.executable, "examples/demo.py"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=45
     )
     for text in (
-        "guard-secrets blocks it: Files with secrets are off limits",
+        "blocked, and the model reads: Files with secrets are off limits",
         "on disk: nothing",
-        "a hook rewrites it: 'two trailing spaces\\nno newline\\n'",
         "on disk: 'two trailing spaces\\nno newline\\n'",
-        "The model says: I wrote your notes",
         "BeforeTool write_file: blocked: Files with secrets",
         "BeforeTool write_file: allowed, rewritten",
     ):

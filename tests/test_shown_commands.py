@@ -2,17 +2,19 @@
 
 import io
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from tests.test_docs import shown_commands
 
-from hookline.cli.main import main
+from hookline.apps.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -20,27 +22,27 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 # By the beginning of a command: the test that runs it, because it lasts, asks a person, or needs a server or seconds.
 RUN_BY = {
     "agent": "tests/install/test_long_commands.py",
-    "audit": "tests/fleet/test_shown_commands.py",
+    "fleet verify": "tests/fleet/test_shown_commands.py",
     "fleet": "tests/fleet/test_shown_commands.py",
-    "policy": "tests/fleet/test_shown_commands.py",
-    "worker": "tests/fleet/test_shown_commands.py",
+    "fleet policy": "tests/fleet/test_shown_commands.py",
+    "fleet worker": "tests/fleet/test_shown_commands.py",
     "ui --fleet": "tests/fleet/test_shown_commands.py",
-    "serve --http": "tests/install/test_long_commands.py",
-    "prove claude": "tests/install/test_long_commands.py",
+    "doctor --prove claude": "tests/install/test_long_commands.py",
     "test --watch": "tests/install/test_long_commands.py",
-    "record --follow": "tests/install/test_long_commands.py",
+    "replay --follow": "tests/install/test_long_commands.py",
     "disable": "tests/install/test_long_commands.py",
     "enable": "tests/install/test_long_commands.py",
-    "untrust": "tests/install/test_long_commands.py",
+    "trust --revoke": "tests/install/test_long_commands.py",
     "trust --dialect": "tests/install/test_long_commands.py",
-    "bridge claude": "tests/install/test_long_commands.py",
+    "hook gemini": "tests/bridge/test_selections.py",
+    "hook claude": "tests/install/test_long_commands.py",
     "bridge status": "tests/install/test_long_commands.py",
-    "import claude --write": "tests/install/test_long_commands.py",
+    "init --from claude --write": "tests/install/test_long_commands.py",
     "test --project examples": "tests/install/test_long_commands.py",
     "test --mutate": "tests/install/test_long_commands.py",
     "test .llxprt/no-force": "tests/test_tutorial.py",
-    "record --hook hookline:shell": "tests/test_tutorial.py",
-    "mcp-gateway --name": "tests/gateway/conftest.py",
+    "replay --hook hookline:shell": "tests/test_tutorial.py",
+    "mcp --name": "tests/gateway/conftest.py",
 }
 # What installs, builds or measures, by the beginning of a line: what runs it, or why nothing can here.
 OTHER_PROGRAMS = {
@@ -67,14 +69,14 @@ MADE_BY = {
     "bench": "nothing in CI: it needs a quiet machine, and writes docs/performance.md",
     "schema": "tests/tools/test_schema.py",
     "trace-event": "tests/tools/test_trace_event.py",
-    "adapters-page": "tests/tools/test_adapters_page.py",
-    "packs-page": "tests/tools/test_packs_page.py",
-    "cookbook-page": "tests/test_cookbook.py",
-    "checks-pages": "tests/tools/test_checks_pages.py",
-    "man-page": "tests/test_docs.py",
+    "pages": "make docs",
 }
 # Part of a command, in a sentence about an option.
-PARTS = ("bridge install", "fire --json", "fire --settings FILE", "import 'claude|codex|gemini'")
+PARTS = (
+    *("bridge install", "fire --plan", "trust --revoke", "list --packs", "fire --json", "fire --settings FILE"),
+    *("COMMAND --help", "replay --save FILE"),
+    "init --from 'claude|codex|gemini'",
+)
 PLACEHOLDERS = {
     "25d6b4ee53-0": "{run}",
     "EVENT": "BeforeTool",
@@ -90,10 +92,10 @@ FIRE = "fire BeforeTool --input"
 CODES = {
     f"""{FIRE} '{{"tool_name": "read_file", "tool_input": {{"file_path": ".env"}}}}'""": 2,
     "fire BeforeTool": 2,
-    "backtest --from claude --from codex --all-projects": 2,
+    "replay --from claude --from codex --all-projects": 1,
     "serve --status": 1,
-    "prove --no-canary": 2,
-    "prove codex --no-canary --since 30d": 2,
+    "doctor --prove --no-canary": 1,
+    "doctor --prove codex --no-canary --since 30d": 1,
 }
 """Where something is refused, or there is nothing."""
 
@@ -138,8 +140,8 @@ def site(own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     for name in ("hooks.json", "new.json", "old-settings.json"):
         Path(name).write_text(Path(".llxprt/settings.json").read_text())
     capsys.readouterr()
-    main(["log", "--json", "--decision", "deny"])
-    run = str(json.loads(capsys.readouterr().out.splitlines()[-1])["id"])
+    main(["log", "--json", "--decision", "blocked"])
+    run = str(json.loads(capsys.readouterr().out.splitlines()[0])["id"])
     main(["log", "head"])
     Path("head").write_text(capsys.readouterr().out)
     hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}]}
@@ -159,12 +161,16 @@ def test_every_command_that_is_shown_runs(
     for command in commands():
         monkeypatch.setattr(sys, "stdin", io.StringIO(""))
         monkeypatch.chdir(here)
-        if command.startswith("init "):  # a project for each of them, because nothing is overwritten
-            new = Path("new", command)
+        new = Path("new", command)
+        if (
+            command.startswith("init ") and "--from" not in command
+        ):  # a project for each of them, because nothing is overwritten
             (new / ".git").mkdir(parents=True)
             monkeypatch.chdir(new)
+        user = {"HOOKLINE_USER_SETTINGS": str(new.absolute() / "user.json")} if "--user" in command else {}
         try:
-            code = main(words_of(command, site))
+            with patch.dict(os.environ, user):
+                code = main(words_of(command, site))
         except SystemExit as error:
             code = int(str(error.code))
         shown = "".join(capsys.readouterr())

@@ -2,7 +2,7 @@
 
 One process for each pytest worker loads the modules, and forks for every command. The fork has the arguments, the
 environment, the directory and the terminal or pipes that it is given, and from there on does what `python -m hookline`
-does. Tests of the start itself (`tests/cli/test_main.py`, `tests/end_to_end/test_modes.py`) don't use it.
+does. Tests of the start itself (`tests/apps/cli/test_main.py`, `tests/end_to_end/test_modes.py`) don't use it.
 """
 
 import array

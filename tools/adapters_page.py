@@ -28,7 +28,7 @@ def page() -> str:
 
 
 def _head() -> Iterator[str]:
-    yield "<!-- Written by `make adapters-page`; the facts are in src/hookline/adapters/table.py. -->"
+    yield "<!-- Written by `make pages`; the facts are in src/hookline/adapters/table.py. -->"
     yield "# Hooks in frameworks"
     yield ""
     yield (

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hookline.cli.lint.checks import CHECKS, run_checks
-from hookline.cli.lint.dry_run import RULES, dry_run
-from hookline.cli.lint.finding import Finding
-from hookline.cli.lint.setup import read_setup
-from hookline.config import Config
+from hookline.client.config import Config
+from hookline.inspect.lint.checks import CHECKS, run_checks
+from hookline.inspect.lint.dry_run import RULES, dry_run
+from hookline.inspect.lint.finding import Finding
+from hookline.inspect.view import read_setup
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "checks"
@@ -30,12 +30,13 @@ _SYNTAX_ERROR = re.compile(r"(?<=guard\.sh: ).*(?=\) \(tried)")
 _WIDTH = 100
 
 _INDEX = """\
-<!-- Written by `make checks-pages` from tools/checks.toml. -->
+<!-- Written by `make pages` from tools/checks.toml. -->
 # Checks
 
 `hookline check` looks for mistakes in settings and scripts, and runs nothing. `hookline check --run` also runs every
 hook on samples; no tool is run. Each finding has the rule's name, in `--json` and `--sarif`, and a page here: what it
-means, an example, and the remedy. [Configuration](configuration.md#when-something-is-wrong) shows the command.
+means, an example, and the remedy.
+[Troubleshooting](troubleshooting.md#check-what-is-wrong-with-the-settings) shows the command.
 
 | rule | finds |
 |---|---|
@@ -111,7 +112,7 @@ def page(rule: str, example: Example, message: str) -> str:
 
 def _page(rule: str, example: Example, message: str) -> Iterator[str]:
     command = "hookline check --run" if example.is_run else "hookline check"
-    yield f"<!-- Written by `make checks-pages` from tools/checks.toml. -->\n# {rule}\n"
+    yield f"<!-- Written by `make pages` from tools/checks.toml. -->\n# {rule}\n"
     yield f"`{command}` reports it: {rules()[rule]}.\n"
     yield f"{example.about}\n"
     yield "## For example\n"

@@ -40,7 +40,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
 }
 
 _START = """\
-<!-- Written by `make cookbook-page` from examples/cookbook/. -->
+<!-- Written by `make pages` from examples/cookbook/. -->
 # Cookbook
 
 Hooks to copy. Each recipe has the settings, a script if one line is not enough, and a case file that shows what the

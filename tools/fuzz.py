@@ -24,20 +24,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.agent.replay import ReplayModel
-from hookline.contract.answers import read_stdout
-from hookline.contract.events import HookEventName
-from hookline.contract.llm import GenerateContentParameters
-from hookline.contract.results import failure_verdict
-from hookline.contract.verdict import Verdict
-from hookline.contract.vocabulary import ConfigSource
+from hookline.apps.agent.models.replay import ReplayModel
 from hookline.engine.mediation import respond
 from hookline.errors import ModelError
-from hookline.packs.commanded import judge_command
-from hookline.packs.commanded import read as read_command
-from hookline.settings.decode import decode_settings
-from hookline.settings.jsonc import parse
-from hookline.settings.read import Layer, read_layer
+from hookline.guards.command_rules import evaluate_command
+from hookline.guards.command_rules import read as read_command
+from hookline.protocol.answers import read_stdout
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.llm import GenerateContentParameters
+from hookline.protocol.results import failure_verdict
+from hookline.protocol.verdict import Verdict
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer, read_layer
+from hookline.settings.read.jsonc import parse
 from hookline.shell.files import existing_files
 from hookline.shell.names import possible_paths
 
@@ -377,7 +377,56 @@ def packs(_data: bytes, dice: random.Random, _folder: Path) -> None:
     # Something else may run in between.
     assert min(_judged(text) for _ in range(3)) < most, f"takes longer than {most:.3f} s: {text!r}"
     command = f"{text}\nrm -rf /\n"
-    assert judge_command("shell", command, "/home/me/x", "/home/me", "/home/me/x"), f"hides what follows: {command!r}"
+    assert evaluate_command("shell", command, "/home/me/x", "/home/me", "/home/me/x"), (
+        f"hides what follows: {command!r}"
+    )
+
+
+_UNITS = (
+    *("${", "$(", "$((", "`", "'", '"', "$'", "<<E\n", "<(", ")", "}", "*", "?", "~", ";", "|", "&&", "case ", "esac"),
+    *("[[ ", "a ", "x=", "$a", "${a}", "${a:-", "a=b;", "{a,b}", "{1..9}", "/", "../", ".env ", "rm -rf ", "curl "),
+    *("git ", "sudo ", "env ", "find . -exec ", "bash -c ", "python3 -c ", "awk ", "sed ", "xargs ", "\n", "\\", "#"),
+    *(
+        ">",
+        "< ",
+        "((",
+        "!",
+        "=",
+        "-",
+        "--x ",
+        "http://a@",
+        "eval ",
+        "echo ",
+        "if a; then ",
+        "for i in ",
+        "do ",
+        "done;",
+    ),
+    *("f(){ ", "} ", "$(a ", "a) ", "[a", "[", "]", "$[", "-rf", "| sh ", "=(", "alias a=", "export A=", "cat ", "\t"),
+    *("printf %s ", "read a;", "a+=$a;", "ssh h ", "$1", "$@", "${#a}", "${a[", "${a//b/c}", "cp a b && ", "system("),
+)
+_LONG = 10_000
+_MOST_PER_LONG_S = 0.05
+
+
+def repetitions(data: bytes, dice: random.Random, _folder: Path) -> None:
+    """A command of 10 kB that repeats its parts is judged by all packs within 50 ms of processor time."""
+    units = dice.choices(_UNITS, k=dice.choice((1, 1, 2, 3, 5, 9)))
+    length = sum(map(len, units))
+    forms = (
+        "".join(units) * (_LONG // length + 1),
+        "".join(dice.choices(units, k=_LONG)),
+        "".join(unit * dice.choice((1, 50, 2500)) for unit in units) * 20,
+        dice.choice(_UNITS) + "".join(units) * ((_LONG - 20) // length) + dice.choice(_UNITS),
+    )
+    for text in (data.decode("utf-8", "replace"), dice.choice(forms)):
+        # Something else may run in between.
+        took = 0.0
+        for _ in range(7):
+            took = _judged(text[:_LONG])
+            if took < _MOST_PER_LONG_S:
+                break
+        assert took < _MOST_PER_LONG_S, f"takes {took:.3f} s: {text[:_LONG]!r}"
 
 
 def _judged(text: str) -> float:
@@ -385,7 +434,7 @@ def _judged(text: str) -> float:
     read_command.cache_clear()
     began = time.thread_time()
     for pack in ("shell", "git", "paths", "secrets", "network"):
-        judge_command(pack, text, "/home/me/x", "/home/me", "/home/me/x")
+        evaluate_command(pack, text, "/home/me/x", "/home/me", "/home/me/x")
     return time.thread_time() - began
 
 
@@ -397,6 +446,7 @@ TARGETS: Mapping[str, Target] = {
     "commands": commands,
     "words": words,
     "packs": packs,
+    "repetitions": repetitions,
 }
 
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 from tests.live.agents import AGENTS  # noqa: E402
 from tests.live.table import DOCS, RECORDED, in_docs, recorded  # noqa: E402
 
-from hookline.bridge.versions import CHECKED  # noqa: E402 - the path above is for what follows
+from hookline.bridge.agents.versions import CHECKED  # noqa: E402 - the path above is for what follows
 
 FOLDER = ROOT / ".venv" / "live"
 INSTALL_S = 300

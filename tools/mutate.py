@@ -1,20 +1,23 @@
-"""Breaks the source on purpose, one place at a time, and checks that the tests of the requirement notice.
+"""Breaks the source on purpose, one place at a time, and checks that the tests notice.
 
-`tools/mutants.toml` lists the mutants. Each names a requirement, a file below `src/hookline/`, a text that occurs there
-exactly once, and the text to put in its place. For each of them the project is copied to a temporary directory, the
-copy is changed, and only the tests that carry the requirement's `req` marker are run in it, until one fails. A mutant
-with several requirements counts as one for each: the tests of every one of them must notice. The outcomes:
+`tools/mutants.toml` lists mutants by hand. Each names requirements, a function below `src/hookline/`, an operator
+inside that function (see tools/mutation.py), and the new code. The project is copied to a temporary directory, the copy
+is changed, and the tests with the `req` marker of the requirements run in it until one of each has failed.
+
+With `--generate N` the trivial mutants are made instead: a condition is negated, a result dropped, `and` and `or` are
+swapped, a number or a bool is changed. Only functions that a test with a `req` marker calls are mutated, and those
+tests run. N mutants are chosen at random. The outcomes:
 
     killed           a test failed, as it should
-    SURVIVED         all tests passed: the requirement can be broken without any test noticing
-    does not apply   the text is not found exactly once; places that look like it are shown
+    SURVIVED         all tests passed: the code can be broken without any test noticing
+    does not apply   the function or the operator is not found; functions with a similar name are shown
     error            the tests could not be run, for example because the changed module can't be imported
 """
 
 import argparse
 import compileall
-import difflib
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -30,9 +33,11 @@ from pathlib import Path
 from textwrap import indent
 
 import pytest
+from tools.mutation import OPERATORS, NoSuchPlaceError, find_file, read_source, trivial_changes
 
 ROOT = Path(__file__).resolve().parent.parent
 TIME_LIMIT_S = 300
+TESTS_PER_MUTANT = 40
 PRISTINE_TIME_LIMIT_S = 1800
 
 # Set by a test run that we are part of, and not meant for the runs that we start.
@@ -50,16 +55,19 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """One place of the source, broken so that these requirements no longer hold."""
+    """One place of the source with other code in it."""
 
     requirements: tuple[str, ...]
-    file: str
-    find: str
-    replace: str
+    function: str
+    at: str
+    to: str
+    file: str = ""
+    tests: tuple[str, ...] = ()
+    """The tests to run, by their ids; empty for all tests of the requirements."""
 
     def __str__(self) -> str:
-        first = next((line.strip() for line in self.find.splitlines() if line.strip()), "")
-        return f"{self.file}: {first[:70]}"
+        code = " ".join(self.to.split())
+        return f"{self.function}: {self.at} -> {code[:70]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,37 +98,57 @@ def read_mutants(path: Path) -> list[Mutant]:
     """The mutants of the data file."""
     mutants: list[Mutant] = []
     for number, entry in enumerate(tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", ()), start=1):
-        if missing := {"requirement", "file", "find", "replace"} - entry.keys():
+        if missing := {"requirement", "function", "at", "to"} - entry.keys():
             raise SystemExit(f"{path}: mutant {number} lacks {', '.join(sorted(missing))}")
         names = entry.pop("requirement")
         mutants.append(Mutant(requirements=(names,) if isinstance(names, str) else tuple(names), **entry))
     return mutants
 
 
+def mutated(mutant: Mutant, package: Path) -> tuple[Path, str]:
+    """The file that the mutant changes, and its new text; raises `NoSuchPlaceError`."""
+    file = find_file(package, mutant.function, mutant.file)
+    source = read_source(file)
+    return file, source.changed(source.find(mutant.function, mutant.at), mutant.to)
+
+
 def why_not_applicable(mutant: Mutant, package: Path) -> str | None:
-    """Why the text can't be replaced, with the places that were probably meant; None when it can."""
-    file = package / mutant.file
-    count = file.read_text(encoding="utf-8").count(mutant.find) if file.is_file() else 0
-    if count == 1:
-        return None if mutant.find != mutant.replace else "the replacement is the same text"
-    if count:
-        return f"the text occurs {count} times; make it longer"
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))}
-    elsewhere = [f"it is in {path.relative_to(package)}" for path, text in texts.items() if mutant.find in text]
-    searched = {file: texts[file]} if file in texts and not elsewhere else texts
-    similar = [] if elsewhere else _similar_lines(mutant.find, searched, package)
-    return "\n".join([f"the {'text' if file in texts else 'file'} does not exist", *elsewhere, *similar])
+    """The reason why the mutant can't be made; None when it can."""
+    try:
+        mutated(mutant, package)
+    except NoSuchPlaceError as error:
+        return str(error)
+    return None
 
 
-def _similar_lines(text: str, files: Mapping[Path, str], package: Path) -> list[str]:
-    """The lines that are most like the longest line of the text, each with its place."""
-    sought = max((line.strip() for line in text.splitlines()), key=len, default="")
-    places: dict[str, str] = {}
-    for path, content in files.items():
-        for number, line in enumerate(content.splitlines(), start=1):
-            places.setdefault(line.strip(), f"{path.relative_to(package)}:{number}")
-    close = difflib.get_close_matches(sought, places, n=3, cutoff=0.5)
-    return [f"similar: {places[line]}: {line}" for line in close]
+def generate(pristine: Pristine, calls: Path, file: str) -> list[Mutant]:
+    """All trivial mutants of the functions that a test of a requirement calls, from the plugin's list of calls."""
+    callers: dict[tuple[str, str], list[str]] = {}
+    reach: Counter[str] = Counter()
+    for line in calls.read_text(encoding="utf-8").splitlines():
+        path, function, test = line.split("\t")
+        callers.setdefault((path, function), []).append(test)
+        reach[test] += 1
+    mutants = []
+    for (path, function), tests in sorted(callers.items()):
+        source = read_source(pristine.root / pristine.package / path)
+        if file in path and function in source.functions:
+            # The tests that call the fewest functions say the most about this one.
+            chosen = tuple(sorted(tests, key=reach.__getitem__)[:TESTS_PER_MUTANT])
+            for at, to in trivial_changes(source, function):
+                mutants.append(Mutant(requirements=(path,), function=function, at=at, to=to, file=path, tests=chosen))
+    return mutants
+
+
+def record_calls(pristine: Pristine, tests: Path, listing: Path) -> None:
+    """Runs the tests of all requirements and has the plugin write which functions of the package each of them calls."""
+    print("the calls of the tests with a requirement ...", flush=True)
+    chosen = [f"--requirement={name}" for name in pristine.test_files]
+    limits = {"time_limit_s": PRISTINE_TIME_LIMIT_S}
+    options = ("-p", "no:xdist", f"--list-calls={listing}", *chosen, str(tests))
+    code, output = _pytest(pristine.root, pristine.package, *options, **limits)
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise SystemExit(f"{output[-4000:]}\nthe tests could not be run on the source as it is; fix the errors first")
 
 
 def make_pristine(root: Path, package: Path, tests: Path, target: Path) -> Pristine:
@@ -145,12 +173,15 @@ def check_pristine(pristine: Pristine, requirements: Sequence[str], jobs: int) -
 
 def try_mutant(mutant: Mutant, pristine: Pristine) -> list[Report]:
     """Copies the project, breaks the copy, and runs the tests of the requirements in it; one report for each."""
-    problem = why_not_applicable(mutant, pristine.root / pristine.package)
-    if problem is not None:
-        return [Report(name, mutant, Outcome.DOES_NOT_APPLY, problem) for name in mutant.requirements]
+    try:
+        file, text = mutated(mutant, pristine.root / pristine.package)
+    except NoSuchPlaceError as error:
+        return [Report(name, mutant, Outcome.DOES_NOT_APPLY, str(error)) for name in mutant.requirements]
     with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as scratch:
         copy = Path(shutil.copytree(pristine.root, Path(scratch) / "project"))
-        _change(copy / pristine.package / mutant.file, mutant)
+        _change(copy / file.relative_to(pristine.root), text)
+        if mutant.tests:
+            return [_try_generated(mutant, copy, pristine.package)]
         noticed = Path(scratch) / "noticed"
         listing = f"--list-noticed={noticed}"
         code, output = run_tests(pristine, copy, mutant.requirements, listing, time_limit_s=TIME_LIMIT_S)
@@ -174,8 +205,15 @@ def _read_pairs(listing: Path) -> dict[str, list[str]]:
     return found
 
 
-def _change(file: Path, mutant: Mutant) -> None:
-    file.write_text(file.read_text(encoding="utf-8").replace(mutant.find, mutant.replace), encoding="utf-8")
+def _try_generated(mutant: Mutant, copy: Path, package: Path) -> Report:
+    code, _ = _pytest(copy, package, "-x", *mutant.tests, time_limit_s=TIME_LIMIT_S)
+    outcome = {pytest.ExitCode.OK: Outcome.SURVIVED, pytest.ExitCode.TESTS_FAILED: Outcome.KILLED}
+    # A program that no longer ends, or that can't be imported, is noticed too.
+    return Report(mutant.requirements[0], mutant, outcome.get(pytest.ExitCode(code), Outcome.KILLED))
+
+
+def _change(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
     # Python compares only the size and the whole second of a file with its compiled one.
     for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
         compiled.unlink()
@@ -245,7 +283,9 @@ def summary(reports: Sequence[Report]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Tries the mutants; 0 when all were killed, else 1."""
     options = _options(arguments)
-    mutants = list(_chosen(read_mutants(options.mutants), options.only, options.file))
+    if options.generate:
+        return _try_generated_ones(options)
+    mutants = list(_chosen(read_mutants(options.mutants), options.only, options.function))
     if not mutants:
         raise SystemExit(f"{options.mutants}: there is no such mutant")
     if options.apply_only:
@@ -261,10 +301,24 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if all(report.outcome is Outcome.KILLED for report in reports) else 1
 
 
-def _chosen(mutants: Sequence[Mutant], only: Sequence[str], file: str) -> Iterator[Mutant]:
+def _try_generated_ones(options: argparse.Namespace) -> int:
+    """Tries a random choice of trivial mutants; 0 whatever survives: a sample is to be read, not to be passed."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as scratch:
+        pristine = make_pristine(options.root, options.package, options.tests, Path(scratch) / "project")
+        record_calls(pristine, options.tests, Path(scratch) / "calls")
+        mutants = generate(pristine, Path(scratch) / "calls", options.function)
+        chosen = random.Random(options.seed).sample(mutants, min(options.generate, len(mutants)))  # noqa: S311 - no secret
+        print(f"{len(chosen)} of {len(mutants)} trivial mutants", flush=True)
+        reports = show(try_all(chosen, pristine, options.jobs), len(chosen))
+    print(f"{summary(reports)}; {time.monotonic() - started:.0f} s")
+    return 0
+
+
+def _chosen(mutants: Sequence[Mutant], only: Sequence[str], function: str) -> Iterator[Mutant]:
     for mutant in mutants:
         requirements = tuple(name for name in mutant.requirements if not only or name in only)
-        if requirements and file in mutant.file:
+        if requirements and function in f"{mutant.file} {mutant.function}":
             yield replace(mutant, requirements=requirements)
 
 
@@ -282,7 +336,7 @@ def _check_applicable(mutants: Sequence[Mutant], package: Path) -> int:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__,
-        epilog="Exit code: 0 when all mutants were killed, 1 when not.",
+        epilog=f"Operators: {OPERATORS}.\n\nExit code: 0 when all listed mutants were killed, 1 when not.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
@@ -293,7 +347,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         metavar="ID",
         help="only the mutants of this requirement; may be repeated",
     )
-    add("--file", default="", metavar="PATH", help="only the mutants of files with this in their path")
+    add("--function", default="", metavar="TEXT", help="only the mutants with this in the function's name or file")
+    add("--generate", type=int, default=0, metavar="N", help="try N trivial mutants in place of the listed ones")
+    add("--seed", type=int, default=0, metavar="N", help="choose other ones with another number (default: 0)")
     add("--apply-only", action="store_true", help="only check that every mutant applies, and run nothing")
     add("--unchecked", action="store_true", help="don't run the tests on the source as it is first")
     add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="mutants at a time (default: the cores)")

@@ -1,7 +1,11 @@
 """The pytest plugin of mutate.py: runs only the tests of some requirements, on the right copy of the package."""
 
+import sys
+import threading
 from collections.abc import Generator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -11,6 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--requirement", action="append", default=[], help="run only the tests that are marked with it")
     parser.addoption("--imports", help="refuse to run unless the package is imported from this directory")
     parser.addoption("--list-requirements", help="write to this file which test file carries which requirement")
+    parser.addoption("--list-calls", help="write to this file which functions of the package each test calls")
     parser.addoption("--list-noticed", help="write to this file which requirements a test failed for; stop after all")
 
 
@@ -47,6 +52,31 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         if noticed >= wanted:
             item.session.shouldfail = "a test of each requirement has failed"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Writes the functions of the package that a test, with its fixtures, calls in this process."""
+    listing = item.config.getoption("--list-calls")
+    if not listing:
+        return (yield)
+    package = f"{Path(item.config.getoption('--imports')).resolve()}/"
+    calls: set[tuple[str, str]] = set()
+
+    def on_call(frame: FrameType, event: str, _argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(package):
+            calls.add((code.co_filename.removeprefix(package), code.co_qualname.replace(".<locals>", "")))
+
+    threading.setprofile(on_call)
+    sys.setprofile(on_call)
+    try:
+        return (yield)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+        with Path(listing).open("a", encoding="utf-8") as file:
+            file.writelines(f"{path}\t{function}\t{item.nodeid}\n" for path, function in sorted(calls))
 
 
 def _requirements_of(item: pytest.Item) -> set[str]:

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hookline.packs.catalog import PACKS, Pack
-from hookline.packs.rules import listed
+from hookline.guards.catalog import PACKS, Pack
+from hookline.guards.rules import listed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "packs.md"
 
 # What stands above is written by hand.
-_MARK = "<!-- Below: written by `make packs-page` from the rules in src/hookline/packs/data/. -->\n"
+_MARK = "<!-- Below: written by `make pages` from the rules in src/hookline/guards/data/. -->\n"
 
 
 def page() -> str:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the tests of processes, parked interpreters, workers and HTTP hooks with hookline itself on each Python from 3.11 on
+# Run the tests of processes, warm interpreters, workers and HTTP hooks with hookline itself on each Python from 3.11 on
 # that is found here, with an environment of its own below .venv. What can't be had is named and left out.
 # SLOW=1 also runs what takes long: two hundred rounds under each rule, ten thousand events in a row.
 set -eu
@@ -28,9 +28,8 @@ for version in 3.11 3.12 3.13; do
     echo "Python $version"
     run_tests() {
         "$place/bin/python" -m pytest -q -o cache_dir="$PWD/$place/cache" -m "${SLOW:+slow or }not slow" "$@" \
-            tests/child tests/engine/test_warmth.py tests/engine/test_workers.py tests/engine/test_callables.py
+            tests/runners tests/engine/test_warmth.py tests/engine/test_workers.py
     }
-    # What failed runs again alone, as in .ci/run: a busy machine is no fault of the code.
-    run_tests -n 2 --dist worksteal || run_tests -p no:xdist --last-failed -rA --tb short || failed=yes
+    run_tests -n 2 --dist worksteal || failed=yes
 done
 [ -z "$failed" ]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.contract.schema import input_schema, output_schema
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.settings.schema import settings_schema
+from hookline.protocol.text.json_schema import input_schema, output_schema
+from hookline.settings.decode.schema import settings_schema
 from hookline.testing.cases.schema import cases_schema
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the virtual environment: the package (editable), its extras and the development tools.
-# With the name of a dependency group it adds the packages of that group to the environment.
+# With `base` it installs the package and its own dependencies only; with the name of a dependency group, that group.
 # Dependency groups are read from pyproject.toml by hand, because pip before 25.1 does not know them.
 set -eu
 : "${PYTHON:=python3}" "${VENV:=.venv}"
@@ -18,18 +18,27 @@ PY
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$VENV/$group-requirements.txt" "$@"
 }
 
-if [ $# -gt 0 ]; then
-    echo "installing what $1 needs..."
-    install_group "$1"
-    exit
-fi
-
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
     echo "hookline needs Python 3.11 or newer; $PYTHON is $("$PYTHON" --version 2>&1). Try: make setup PYTHON=python3.12" >&2
     exit 1
 }
-echo "creating $VENV and installing (about a minute)..."
-[ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV"
+[ -x "$VENV/bin/python" ] || {
+    echo "creating $VENV..."
+    "$PYTHON" -m venv "$VENV"
+}
+case ${1:-} in
+"") ;;
+base)
+    echo "installing hookline..."
+    exec "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --editable .
+    ;;
+*)
+    echo "installing what $1 needs..."
+    install_group "$1"
+    exit
+    ;;
+esac
+echo "installing the development tools (about a minute)..."
 install_group dev --editable ".[agent,ui,fleet]"
 # Pyright is a program for Node. Without it one test is skipped, and says so.
 if command -v npm >/dev/null 2>&1; then

@@ -1,6 +1,6 @@
 """Compares hookline's reader of shell commands with tree-sitter-bash: the simple commands that each finds in a text.
 
-The texts are the lists of tests/packs/data: dangerous and harmless commands, and the corners of the grammar. Where
+The texts are the lists of tests/guards/data: dangerous and harmless commands, and the corners of the grammar. Where
 the two differ, `bash -n` says whether the text is a command at all; every difference is printed.
 
     python tools/shell_oracle.py [FILE...]
@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hookline.packs.reading.calls import ANYTHING, Stream
-from hookline.packs.reading.commands import Commands
-from hookline.packs.reading.words import Expander
+from hookline.guards.shell_eval.calls import ANYTHING, Stream
+from hookline.guards.shell_eval.commands import Commands
+from hookline.guards.shell_eval.words import Expander
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Expansion, Text, Word
 

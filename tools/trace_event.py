@@ -1,6 +1,7 @@
-"""Counts what one BeforeTool event with one real hook takes: calls of hookline's functions, and changes of module.
+"""Counts what one event with one real hook takes: calls of hookline's functions, and changes of module.
 
-The hook is a shell script that answers `{"decision": "allow"}`. The event is fired a few times first, so that nothing
+The hook of the BeforeTool event is a shell script that answers `{"decision": "allow"}`; that of the BeforeModel event,
+which has three contents, changes the model and the temperature. The event is fired a few times first, so that nothing
 is imported, compiled or planned any more, and then under `sys.setprofile`, which sees the thread of the event loop only
 (not the log's writer). Of several events the one with the fewest calls counts: a busy machine adds turns of the loop.
 
@@ -14,6 +15,7 @@ is imported, compiled or planned any more, and then under `sys.setprofile`, whic
 
 import argparse
 import asyncio
+import json
 import os
 import shlex
 import sys
@@ -26,7 +28,8 @@ from types import FrameType
 from typing import Any
 
 import hookline
-from hookline import Config, ToolResult, execute_tool_with_hooks
+from hookline import Config, ToolResult, execute_tool_with_hooks, fire_before_model_hook
+from hookline.protocol.llm import GenerateContentParameters
 
 PACKAGE = str(Path(hookline.__file__).parent) + os.sep
 WARM_EVENTS = 20
@@ -94,6 +97,22 @@ async def through_the_handler(config: Config) -> None:
     await system.get_event_handler().fire_before_tool_event("write_file", ARGUMENTS)
 
 
+async def before_a_model_call(config: Config) -> None:
+    """A model request with its hook's changes, as an agent gets it."""
+    result = await fire_before_model_hook(config, REQUEST)
+    assert result.modified_request is not None  # noqa: S101 - the hook changes the model
+
+
+REQUEST = GenerateContentParameters(
+    model="gemini-pro",
+    contents=[
+        {"role": "user", "parts": [{"text": "Say hello."}]},
+        {"role": "model", "parts": [{"text": "Hello."}]},
+        {"role": "user", "parts": [{"text": "Once more."}]},
+    ],
+    config={"temperature": 1.0},
+)
+CHANGES = {"model": "gemini-flash", "config": {"temperature": 0.5}}
 ARGUMENTS = {"file_path": "a.txt", "content": "hello"}
 DONE = ToolResult(llm_content="done")
 
@@ -112,21 +131,26 @@ async def trace(config: Config, fire: Fire) -> Trace:
 
 
 def make_config(directory: Path) -> Config:
-    """A project with one BeforeTool hook that matches, and its log in a file as usual."""
-    script = directory / "allow.sh"
-    script.write_text('#!/bin/sh\nprintf %s \'{"decision":"allow"}\'\n')
-    script.chmod(0o700)
-    hook = {"type": "command", "command": shlex.quote(str(script))}
+    """A project with one hook for each of both events, and its log in a file as usual."""
+    allow = _hook(directory / "allow.sh", {"decision": "allow"})
+    change = _hook(directory / "change.sh", {"hookSpecificOutput": {"llm_request": CHANGES}})
     settings = {
         "enableHooks": True,
-        "hooks": {"BeforeTool": [{"matcher": "write_.*", "hooks": [hook]}]},
+        "hooks": {"BeforeTool": [{"matcher": "write_.*", "hooks": [allow]}], "BeforeModel": [{"hooks": [change]}]},
         "hooksConfig": {"log": {"path": str(directory / "hooks.jsonl")}},
     }
     return Config(directory, settings=settings)
 
 
+def _hook(script: Path, answer: object) -> dict[str, str]:
+    """The settings of a hook that prints this answer."""
+    script.write_text(f"#!/bin/sh\nprintf %s {shlex.quote(json.dumps(answer))}\n")
+    script.chmod(0o700)
+    return {"type": "command", "command": shlex.quote(str(script))}
+
+
 async def main(arguments: list[str] | None = None) -> None:
-    """Prints both traces."""
+    """Prints the traces."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", action="store_true", help="list the functions, too")
     options = parser.parse_args(arguments)
@@ -135,6 +159,7 @@ async def main(arguments: list[str] | None = None) -> None:
         for title, fire in (
             ("execute_tool_with_hooks", through_the_door),
             ("HookEventHandler.fire_before_tool_event", through_the_handler),
+            ("fire_before_model_hook", before_a_model_call),
         ):
             seen = await trace(config, fire)
             print(f"{title}: {seen}\n")

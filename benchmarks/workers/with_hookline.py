@@ -15,9 +15,9 @@ from typing import Any
 from unittest.mock import patch
 
 from hookline import Config
-from hookline.child.batch import ChildJob, ChildLimits, run_children
-from hookline.child.features import FEATURES
-from hookline.contract.wire import stringify_json
+from hookline.protocol.text.json_text import stringify_json
+from hookline.runners.process.batch import ChildJob, ChildLimits, run_children
+from hookline.runners.process.features import FEATURES
 
 HOOK, BASH, SH = sys.argv[1:4]
 LIMITS = ChildLimits(max_concurrent=512)

@@ -2,7 +2,7 @@
 """Make an nkey for each user of the fleet's NATS server, and write users.conf with an account for each of them.
 
     users.py DIR machine   TEAM MACHINE            a developer's machine
-    users.py DIR worker    TEAM MACHINE SUBJECT    a machine that runs `hookline worker --subject SUBJECT`
+    users.py DIR worker    TEAM MACHINE SUBJECT    a machine that runs `hookline fleet worker --subject SUBJECT`
     users.py DIR publisher NAME                    who publishes policies
     users.py DIR auditor   NAME [TEAM ...]         who reads the record of all teams, or of these, if each has a stream
     users.py DIR admin     NAME                    who makes the streams and buckets
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import nkeys
 
-from hookline.contract.fleet import AUDIT_STREAM, MACHINES_BUCKET, POLICY_BUCKET, inbox_of, token_of
+from hookline.fleet.names import AUDIT_STREAM, MACHINES_BUCKET, POLICY_BUCKET, inbox_of, token_of
 
 Words = dict[str, Any]
 """A part of the server's configuration."""

@@ -6,23 +6,27 @@ bus read. The README shows the first steps; docs/architecture.md says which fold
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing: importing hookline must be quick
 if TYPE_CHECKING:
-    from hookline.bus import InProcessBus
-    from hookline.config import Config
-    from hookline.contract.events import HookEventName
-    from hookline.contract.llm import GenerateContentParameters, LLMRequest, LLMResponse
-    from hookline.contract.outputs import DefaultHookOutput
-    from hookline.contract.results import AggregatedHookResult
-    from hookline.engine.handler import HookEventHandler
-    from hookline.errors import FormatError, HooklineError
-    from hookline.hooks import Hooks, Session
-    from hookline.system import HookSystem
-    from hookline.triggers.model import fire_after_model_hook, fire_before_model_hook, fire_before_tool_selection_hook
-    from hookline.triggers.tools import (
+    from hookline.client import Hooks, Session
+    from hookline.client.bus import InProcessBus
+    from hookline.client.config import Config
+    from hookline.client.triggers.model import (
+        fire_after_model_hook,
+        fire_before_model_hook,
+        fire_before_tool_selection_hook,
+    )
+    from hookline.client.triggers.tools import (
         ToolResult,
         execute_tool_with_hooks,
         fire_after_tool_hook,
         fire_before_tool_hook,
     )
+    from hookline.engine.handler import HookEventHandler
+    from hookline.engine.system import HookSystem
+    from hookline.errors import FormatError, HooklineError
+    from hookline.protocol.events import HookEventName
+    from hookline.protocol.llm import GenerateContentParameters, LLMRequest, LLMResponse
+    from hookline.protocol.outputs import DefaultHookOutput
+    from hookline.protocol.results import AggregatedHookResult
 
 __all__ = [
     "AggregatedHookResult",
@@ -49,27 +53,27 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AggregatedHookResult": "contract.results",
-    "Config": "config",
-    "DefaultHookOutput": "contract.outputs",
+    "AggregatedHookResult": "protocol.results",
+    "Config": "client.config",
+    "DefaultHookOutput": "protocol.outputs",
     "FormatError": "errors",
-    "GenerateContentParameters": "contract.llm",
+    "GenerateContentParameters": "protocol.llm",
     "HookEventHandler": "engine.handler",
-    "HookEventName": "contract.events",
-    "HookSystem": "system",
+    "HookEventName": "protocol.events",
+    "HookSystem": "engine.system",
     "HooklineError": "errors",
-    "Hooks": "hooks",
-    "InProcessBus": "bus",
-    "LLMRequest": "contract.llm",
-    "LLMResponse": "contract.llm",
-    "Session": "hooks",
-    "ToolResult": "triggers.tools",
-    "execute_tool_with_hooks": "triggers.tools",
-    "fire_after_model_hook": "triggers.model",
-    "fire_after_tool_hook": "triggers.tools",
-    "fire_before_model_hook": "triggers.model",
-    "fire_before_tool_hook": "triggers.tools",
-    "fire_before_tool_selection_hook": "triggers.model",
+    "Hooks": "client.hooks",
+    "InProcessBus": "client.bus",
+    "LLMRequest": "protocol.llm",
+    "LLMResponse": "protocol.llm",
+    "Session": "client.session",
+    "ToolResult": "client.triggers.tools",
+    "execute_tool_with_hooks": "client.triggers.tools",
+    "fire_after_model_hook": "client.triggers.model",
+    "fire_after_tool_hook": "client.triggers.tools",
+    "fire_before_model_hook": "client.triggers.model",
+    "fire_before_tool_hook": "client.triggers.tools",
+    "fire_before_tool_selection_hook": "client.triggers.model",
 }
 
 
@@ -84,5 +88,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    # The public names only: a module that was imported on the way is no part of the interface.
+    # The public names only: a module that was imported on the way is not part of the interface.
     return [*__all__]

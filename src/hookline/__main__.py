@@ -20,7 +20,7 @@ from _signal import signal as set_handler
 EXIT_INTERRUPTED = 130
 
 if not __package__:
-    # Started by its path and isolated (child/isolated.py), so Python may not know where the package is.
+    # Started by its path and isolated (runners/process/isolated.py), so Python may not know where the package is.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - pathlib is slow
 
 # A parent may have SIGCHLD ignored. Then the exit status of every hook would be lost, and with it every deny, here and
@@ -37,14 +37,14 @@ def main() -> int:
     """Runs the command and returns its exit code; the only thing that sees every interrupt."""
     sys.unraisablehook = _pass_on
     sys.excepthook = _end_quietly
-    from hookline.cli.streams import open_missing  # noqa: PLC0415 - after the handler is set
+    from hookline.apps.cli.streams import open_missing  # noqa: PLC0415 - after the handler is set
 
     open_missing()
-    from hookline.cli.loading import load_argparse  # noqa: PLC0415
+    from hookline.apps.cli.lazy_imports import load_argparse  # noqa: PLC0415
 
     load_argparse()
-    from hookline.cli.ending import finish  # noqa: PLC0415
-    from hookline.cli.main import main as run_command  # noqa: PLC0415
+    from hookline.apps.cli.fast_exit import finish  # noqa: PLC0415
+    from hookline.apps.cli.main import main as run_command  # noqa: PLC0415
 
     try:
         code = run_command()

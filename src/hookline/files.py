@@ -134,7 +134,7 @@ def state_path(name: str) -> Path:
 
 
 def _user_state_path() -> Path:
-    """What platformdirs says; in plain cases on Linux without it, because loading it takes half of a bare start."""
+    """Return the directory of platformdirs; in plain cases on Linux without it: it takes half of a bare start."""
     if sys.platform == "linux" and "ANDROID_ROOT" not in os.environ:
         moved, home = os.environ.get("XDG_STATE_HOME", ""), os.environ.get("HOME", "")
         if moved.startswith("/") and moved == moved.strip():
@@ -188,7 +188,7 @@ def _remove_unlocked(directory: int, entry: "os.DirEntry[str]", content: bytes) 
         try:
             if os.read(descriptor, len(content)) == content:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Whoever waits for a lock sees then that its file has no name.
+                # A process that waits for the lock then sees that its file has no name.
                 if os.path.samestat(os.fstat(descriptor), os.stat(entry.name, dir_fd=directory, follow_symlinks=False)):
                     os.unlink(entry.name, dir_fd=directory)
         finally:

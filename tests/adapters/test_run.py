@@ -10,10 +10,10 @@ from hookline import FormatError, Hooks
 from hookline.adapters.blocking import finished
 from hookline.adapters.run import AgentRun, Said, SharedRun
 from hookline.adapters.table import Adapter
+from hookline.client.triggers.results import ToolResult
 from hookline.errors import AgentStoppedError
 from hookline.formats import openai
 from hookline.hook import AfterModel, BeforeModel, Deny, Stop
-from hookline.triggers.results import ToolResult
 
 SELF = Adapter(
     name="own", framework="My framework", extra="", package="own", since="1", front="own", use="own", go_on="go on"

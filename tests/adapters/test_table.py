@@ -10,8 +10,7 @@ import pytest
 
 from hookline import Hooks
 from hookline.adapters.table import ADAPTERS, Adapter, events_of, loading, report_inabilities
-from hookline.errors import HooklineError, MissingExtraError
-from hookline.extras import install_command
+from hookline.errors import HooklineError, MissingExtraError, install_command
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline import Config
-from hookline.agent.approval import Approval, Permissions, Reply, Request
-from hookline.agent.background import BackgroundHooks
-from hookline.agent.scheduler import ToolScheduler
-from hookline.agent.tool import CallStatus, ToolCall
-from hookline.agent.toolbox import default_toolbox
+from hookline.apps.agent.approval.approver import Approval, Permissions, Reply, Request
+from hookline.apps.agent.background import BackgroundHooks
+from hookline.apps.agent.scheduler import ToolScheduler
+from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.toolbox import default_toolbox
 from hookline.testing import Answer, calls, says
 
 if TYPE_CHECKING:

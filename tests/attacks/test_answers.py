@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hookline.config import Config
-from hookline.contract.vocabulary import OWN_DIALECT
-from hookline.triggers.tools import ToolResult, execute_tool_with_hooks
+from hookline.client.config import Config
+from hookline.client.triggers.tools import ToolResult, execute_tool_with_hooks
+from hookline.protocol.constants import OWN_DIALECT
 
 FORMS = {
     "unescaped-quote": '{"decision":"deny","reason":"say "no" now"}',

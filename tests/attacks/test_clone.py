@@ -1,6 +1,5 @@
 """A cloned project that tries to run code in every command: modules, git configuration, hooks, other agents' files."""
 
-import argparse
 import hashlib
 import json
 import os
@@ -17,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hookline.child.isolated import own_command
-from hookline.cli.main import COMMANDS, load_command
+from hookline.apps.cli.main import COMMANDS, load_command
+from hookline.runners.process.isolated import own_command
 from hookline.testing.backtest.scratch import NoCopyError, head_of, project_at
 
 PATIENCE_S = 60.0
@@ -41,48 +40,48 @@ RUNS: dict[str, Sequence[Sequence[str]]] = {
     "enable": [("enable", "evil")],
     "disable": [("disable", "evil")],
     "check": [("check",), ("check", "--run"), ("check", "--strict")],
-    "explain": [("explain", "BeforeTool", "--tool", "write_file")],
+    "fire --plan": [("fire", "--plan", "BeforeTool", "--tool", "write_file")],
     "fire": [("fire", "BeforeTool", "--input", EVENT)],
     "test": [("test",), ("test", "--mutate")],
-    "record": [("record",)],
-    "replay": [("replay",), ("replay", "guard.cases.yaml")],
-    "backtest": [("backtest",), ("backtest", "--against", "HEAD"), ("backtest", "--against", "main")],
-    "prove": [("prove", "hookline"), ("prove", "--no-canary")],
-    "packs": [("packs",)],
+    "replay --save": [("replay", "--save", "new.hooks.toml")],
+    "replay": [("replay",), ("replay", "--from", "guard.cases.yaml")],
+    "replay --against": [("replay",), ("replay", "--against", "HEAD"), ("replay", "--against", "main")],
+    "doctor --prove": [("prove", "hookline"), ("prove", "--no-canary")],
+    "list --packs": [("list", "--packs")],
     "trust": [("trust",), ("trust", "--list")],
-    "untrust": [("untrust", "evil")],
-    "log": [("log",), ("log", "verify")],
+    "trust --revoke": [("trust", "--revoke", "evil")],
+    "log": [("log",), ("log", "--verify")],
     "ui": [("ui", "--no-open")],
-    "stats": [("stats",)],
+    "log --stats": [("log", "--stats")],
     "doctor": [("doctor",)],
-    "import": [("import", "claude"), ("import", "codex"), ("import", "gemini")],
+    "init --from": [("import", "claude"), ("import", "codex"), ("import", "gemini")],
     "bridge install": [("bridge", "install", "claude", "--project")],
     "bridge uninstall": [("bridge", "uninstall", "claude", "--project")],
     "bridge status": [("bridge", "status")],
-    "bridge explain": [("bridge", "explain", "claude")],
-    **{f"bridge {agent}": [("bridge", agent, "PreToolUse")] for agent in ("claude", "codex")},
-    "bridge gemini": [("bridge", "gemini", "BeforeTool")],
-    "bridge cursor": [("bridge", "cursor", "preToolUse")],
-    "bridge copilot": [("bridge", "copilot", "preToolUse")],
+    "hook": [
+        *(("hook", agent, "PreToolUse") for agent in ("claude", "codex")),
+        *(("hook", agent, "preToolUse") for agent in ("cursor", "copilot")),
+        ("hook", "gemini", "BeforeTool"),
+    ],
     "serve": [("serve", "--status"), ("serve", "--idle", "0.1")],
-    "fleet setup": [("fleet", "setup")],
+    "fleet run --setup": [("fleet", "run", "--setup")],
     "fleet run": [("fleet", "run")],
     "fleet status": [("fleet", "status")],
     "fleet events": [("fleet", "events")],
-    "fleet stats": [("fleet", "stats")],
-    "audit verify": [("audit", "verify")],
-    "worker": [("worker", "--subject", "x")],
-    "mcp-gateway": [("mcp-gateway", "--name", "x", "--", sys.executable, "-I", "-c", SERVER)],
-    "policy keygen": [("policy", "keygen", "key")],
-    "policy pack": [("policy", "pack", ".")],
-    "policy sign": [("policy", "sign", ".")],
-    "policy verify": [("policy", "verify", ".")],
-    "policy publish": [("policy", "publish", ".")],
-    "policy pull": [("policy", "pull")],
-    "policy status": [("policy", "status")],
-    "policy follow": [("policy", "follow")],
-    "policy rollback": [("policy", "rollback", "1")],
-    "policy switch": [("policy", "switch", "agents", "off")],
+    "fleet events --stats": [("fleet", "events", "--stats")],
+    "fleet verify": [("audit", "verify")],
+    "fleet worker": [("worker", "--subject", "x")],
+    "mcp": [("mcp", "--name", "x", "--", sys.executable, "-I", "-c", SERVER)],
+    "fleet policy keygen": [("policy", "keygen", "key")],
+    "fleet policy pack": [("policy", "pack", ".")],
+    "fleet policy sign": [("policy", "sign", ".")],
+    "fleet policy verify": [("policy", "verify", ".")],
+    "fleet policy publish": [("policy", "publish", ".")],
+    "fleet policy pull": [("policy", "pull")],
+    "fleet policy status": [("policy", "status")],
+    "fleet policy follow": [("policy", "follow")],
+    "fleet policy rollback": [("policy", "rollback", "1")],
+    "fleet policy switch": [("policy", "switch", "agents", "off")],
     "schema": [("schema",)],
     "completion": [("completion", "bash"), ("completion", "--words")],
     "agent": [("agent", "--yes", "--model", "replay:turns.jsonl", "--prompt", "hi")],
@@ -92,11 +91,9 @@ RUNS: dict[str, Sequence[Sequence[str]]] = {
 def leaves() -> Iterator[str]:
     """Every command and, for a command with forms, every form."""
     for name in COMMANDS:
-        _, parser = load_command(name)
-        forms = [action for action in parser._actions if action.dest == "form"]
-        nested = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-        words = [word for action in (*forms, *nested) for word in action.choices or ()]
-        yield from (f"{name} {word}" for word in words) if words else [name]
+        command, _ = load_command(name)
+        names = getattr(command, "names", lambda: [""])
+        yield from (f"{name} {form}".strip() for form in names())
 
 
 def write(path: Path, text: str, *, executable: bool = False) -> None:
@@ -200,12 +197,12 @@ class Clone:
         turns = json.dumps({"method": "generateContentStream", "response": [TURN]})
         write(self.project / "turns.jsonl", turns + "\n")
         bridges = [
-            "./hookline bridge claude PreToolUse",
-            "python3 -m hookline bridge claude PreToolUse",
-            f"PATH={self.project} hookline bridge claude PreToolUse",
+            "./hookline hook claude PreToolUse",
+            "python3 -m hookline hook claude PreToolUse",
+            f"PATH={self.project} hookline hook claude PreToolUse",
             f"{self.project}/bin/hookline/bridge/client.py claude PreToolUse",
             f'{HOOKLINE} bridge claude PreToolUse "$({evil})"',
-            f"env LD_PRELOAD={evil} hookline bridge claude",
+            f"env LD_PRELOAD={evil} hookline hook claude",
         ]
         entries = [{"hooks": [{"type": "command", "command": text}]} for text in bridges]
         for file in (".claude/settings.json", ".gemini/settings.json", ".codex/hooks.json", ".cursor/hooks.json"):
@@ -275,7 +272,7 @@ def clone(project: Path, own_home: Path) -> Iterator[Clone]:
 @pytest.mark.attack("30.C1", "a command that is not tried in the hostile clone")
 def test_every_command_is_tried() -> None:
     """No command can be added without a row here."""
-    assert set(RUNS) == set(leaves())
+    assert {name.partition(" --")[0] for name in RUNS} == set(leaves())
 
 
 @pytest.mark.attack("30.F1", "a clone with Python modules, programs, git config, hooks and agents' files that run code")
@@ -317,9 +314,9 @@ def test_a_copy_of_a_project_stays_in_its_directory(project: Path, tmp_path: Pat
     subprocess.run([*git, "add", "a"], check=True)
     subprocess.run([*git, "commit", "--quiet", "-m", "x"], check=True)
     (project / "a").unlink()
-    write(project / "a" / "b", "theirs")
+    write(project / "a" / "b", "native_event")
     with project_at(str(project)) as copy:
-        assert (copy / "a" / "b").read_text() == "theirs"
+        assert (copy / "a" / "b").read_text() == "native_event"
         assert head_of(copy)
     assert (mine / "b").read_text() == "mine"
 

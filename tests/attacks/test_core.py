@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hookline.config import Config
-from hookline.contract.llm import GenerateContentParameters
-from hookline.triggers.model import BeforeModelHookResult, fire_before_model_hook
-from hookline.triggers.tools import ToolResult, execute_tool_with_hooks, fire_before_tool_hook
+from hookline.client.config import Config
+from hookline.client.triggers.model import BeforeModelHookResult, fire_before_model_hook
+from hookline.client.triggers.tools import ToolResult, execute_tool_with_hooks, fire_before_tool_hook
+from hookline.protocol.llm import GenerateContentParameters
 
 
 def _config(directory: Path, event: str, answers: Sequence[Any], *, options: Any = None, **group: Any) -> Config:

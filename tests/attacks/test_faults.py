@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import hookline.system
-from hookline.config import Config
-from hookline.contract.llm import GenerateContentParameters
-from hookline.settings.paths import SettingsPaths
-from hookline.triggers import model as model_triggers
-from hookline.triggers.model import fire_before_model_hook
-from hookline.triggers.tools import ToolResult, execute_tool_with_hooks, fire_before_tool_hook
+import hookline.engine.system
+from hookline.client.config import Config
+from hookline.client.triggers import model as model_triggers
+from hookline.client.triggers.model import fire_before_model_hook
+from hookline.client.triggers.tools import ToolResult, execute_tool_with_hooks, fire_before_tool_hook
+from hookline.protocol.llm import GenerateContentParameters
+from hookline.settings.read.paths import SettingsPaths
 
 GUARD = {"type": "command", "command": "cat >/dev/null; echo guard >&2; exit 2", "name": "guard"}
 HARMLESS = {"type": "command", "command": "true", "name": "harmless"}
@@ -72,7 +72,7 @@ def test_a_fault_before_the_first_event_blocks(
         files.write(files.user, HARMLESS, **({"onFault": "block"} if strict and where == "file" else {}))
         config = files.config(**({"on_fault": "block"} if strict and where == "code" else {}))
         if place == "build":
-            monkeypatch.setattr(hookline.system, "HookPlanner", fail)
+            monkeypatch.setattr(hookline.engine.system, "HookPlanner", fail)
         else:
             monkeypatch.setattr(config, "get_hook_system", fail)
         assert call(config) == (
@@ -194,8 +194,8 @@ def _after_the_change(config: Config) -> str:
 
 _NO_DESCRIPTORS = """
 import asyncio, os, resource, sys
-from hookline.config import Config
-from hookline.triggers.tools import ToolResult, execute_tool_with_hooks
+from hookline.client.config import Config
+from hookline.client.triggers.tools import ToolResult, execute_tool_with_hooks
 
 async def run(arguments):
     return ToolResult(llm_content="ran")

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings.fingerprint import fingerprint
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.settings.trust.fingerprint import fingerprint
 
 PROGRAM = """
 import json, sys
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings.fingerprint import fingerprint
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.protocol.constants import ConfigSource
+from hookline.settings.trust.fingerprint import fingerprint
 given = {"event": HookEventName.BEFORE_TOOL, "source": ConfigSource.PROJECT, "origin": "", "location": ""}
-hook = HookEntry(**given, command=sys.argv[1])
+hook = HookEntry(**given, run=CommandLine(sys.argv[1]))
 print(json.dumps(fingerprint(hook, ".").unresolved))
 """
 
@@ -93,7 +93,11 @@ def test_many_large_files_have_one_limit_together(project: Path) -> None:
 def test_a_file_beyond_the_limit_still_changes_the_fingerprint(project: Path) -> None:
     """Its size and times count where its content can't be read."""
     hook = HookEntry(
-        event=HookEventName.BEFORE_TOOL, source=ConfigSource.PROJECT, origin="", location="", command="bash sparse"
+        event=HookEventName.BEFORE_TOOL,
+        source=ConfigSource.PROJECT,
+        origin="",
+        location="",
+        run=CommandLine("bash sparse"),
     )
     with (project / "sparse").open("wb") as file:
         file.truncate(10 << 30)

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from hookline import Config, Hooks, execute_tool_with_hooks
-from hookline.agent.approval import Approval, Permissions, Reply, Request
-from hookline.agent.background import BackgroundHooks
-from hookline.agent.scheduler import ToolScheduler
-from hookline.agent.tool import CallStatus, ToolCall
-from hookline.agent.toolbox import default_toolbox
+from hookline.apps.agent.approval.approver import Approval, Permissions, Reply, Request
+from hookline.apps.agent.background import BackgroundHooks
+from hookline.apps.agent.scheduler import ToolScheduler
+from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.toolbox import default_toolbox
 from hookline.hook import Ask
-from hookline.settings.paths import SettingsPaths
-from hookline.settings.trust import TrustStore
+from hookline.settings.read.paths import SettingsPaths
+from hookline.settings.trust.store import TrustStore
 
 Json = dict[str, Any]
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests import warm
 
+from hookline.dialects.transcripts.lines import json_lines
 from hookline.errors import HooklineError
-from hookline.history.lines import json_lines
-from hookline.settings import toml
-from hookline.settings.read import read_file
+from hookline.settings.read import toml
+from hookline.settings.read.files import read_file
 from hookline.testing.cases.read import CaseFileError, read_text
 
 GUARD = {"BeforeTool": [{"hooks": [{"type": "command", "command": "echo not that >&2; exit 2"}]}]}
@@ -68,7 +68,7 @@ def test_guards_answer_beside_a_slow_file(tmp_path: Path, hookline_home: Path, t
     assert "not that" in fired.stdout
     assert ".codex/config.toml" in fired.stderr
     asked = json.dumps({**QUESTION, "cwd": str(project)})
-    got = warm.run(["bridge", "claude", "PreToolUse", "--no-serve"], stdin=asked, cwd=project)
+    got = warm.run(["hook", "claude", "PreToolUse", "--no-serve"], stdin=asked, cwd=project)
     assert (got.returncode, ".codex/config.toml" in got.stderr) == (2, True)
 
 
@@ -117,7 +117,7 @@ def hang(event, arguments):
         while True:
             time.sleep(0.01)
 sys.addaudithook(hang)
-from hookline.cli.main import main
+from hookline.apps.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 

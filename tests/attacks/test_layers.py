@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from hookline.config import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.verdict import Verdict
-from hookline.settings.paths import SettingsPaths
-from hookline.settings.trust import TrustStore
+from hookline.client.config import Config
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
+from hookline.settings.read.paths import SettingsPaths
+from hookline.settings.trust.store import TrustStore
 
 GUARD = "if grep -q evil; then echo guard >&2; exit 2; fi"
 CALL = {"tool_name": "t", "tool_input": {"p": "evil"}}

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from tests.patience import is_alive, until, with_enough_time
 
-from hookline.config import Config
-from hookline.triggers.tools import ToolResult, execute_tool_with_hooks
+from hookline.client.config import Config
+from hookline.client.triggers.tools import ToolResult, execute_tool_with_hooks
 
 _PYTHONPATH = os.pathsep.join((str(Path(__file__).resolve().parents[2] / "src"), sysconfig.get_path("purelib")))
 
@@ -186,7 +186,7 @@ def _as_ordinary_user() -> list[str]:
     become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     if shutil.which("setpriv") is None:
         pytest.skip("there is no setpriv to become an ordinary user")
-    program = "import hookline.system, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+    program = "import hookline.engine.system, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
     for python in (sys.executable, f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"):
         tried = [*become, python, "-c", program]
         env = {"PYTHONPATH": _PYTHONPATH}

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from hookline import Hooks
-from hookline.hooks.results import ToolCall
-from hookline.packs.catalog import PACKS
-from hookline.packs.commanded import judge_command
-from hookline.packs.findings import LONGEST_REASON, Finding, sentence
-from hookline.packs.rules import listed
-from hookline.settings.paths import SettingsPaths
+from hookline.client.results import ToolCall
+from hookline.guards.catalog import PACKS
+from hookline.guards.command_rules import evaluate_command
+from hookline.guards.findings import LONGEST_REASON, Finding, sentence
+from hookline.guards.rules import listed
+from hookline.settings.read.paths import SettingsPaths
 
 PLACE = ("/home/me/project", "/home/me", "/home/me/project")
 EVERY = list(PACKS)
 
 
 def found(command: str) -> list[Finding]:
-    return [finding for pack in PACKS.values() for finding in judge_command(pack.name, command, *PLACE)]
+    return [finding for pack in PACKS.values() for finding in evaluate_command(pack.name, command, *PLACE)]
 
 
 def asked(project: Path, calls: Iterable[tuple[str, dict[str, Any]]], use: list[Any] | None = None) -> list[ToolCall]:
@@ -494,8 +494,8 @@ def test_texts_and_addresses_are_no_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["rm -rf ~", "rm -rf $HOME", "rm -rf /tmp/run", "rm -rf ~/", "rm -rf ~/Documents"])
 def test_a_home_below_tmp_is_a_home(command: str) -> None:
     place = "/tmp/run/me/project", "/tmp/run/me", "/tmp/run/me/project"  # noqa: S108 - names, no files
-    assert judge_command("shell", command, *place)
-    assert not judge_command("shell", "rm -rf /tmp/other", *place)
+    assert evaluate_command("shell", command, *place)
+    assert not evaluate_command("shell", "rm -rf /tmp/other", *place)
 
 
 @pytest.mark.attack("30.F11", "hosts behind --resolve, --connect-to, -K, a proxy, docker pull, openssl s_client")

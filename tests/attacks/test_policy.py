@@ -120,7 +120,7 @@ def test_agents_are_off_behind_a_bridge(company: Company, project: Path) -> None
     text = json.dumps({**question, "cwd": str(project)})
     for words in ((), ("--settings", str(project / "none.json"))):
         (project / "none.json").write_text("{}")
-        done = warm.run(["bridge", "claude", *words], stdin=text)
+        done = warm.run(["hook", "claude", *words], stdin=text)
         assert "incident 4711" in done.stdout + done.stderr
 
 

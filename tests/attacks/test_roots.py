@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hookline.cli.main import main
+from hookline.apps.cli.main import main
 
 HOOKLINE = str(Path(sys.executable).with_name("hookline"))
 GUARD = {"type": "command", "name": "guard", "command": "echo outer >&2; exit 2", "required": True}
@@ -45,7 +45,7 @@ def bridge() -> Bridge:
 
     def ask(agent: str, event: str, cwd: Path, starts_in: Path | None = None, **payload: Any) -> str:
         given = {"hook_event_name": event, "tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": str(cwd)}
-        words = [HOOKLINE, "bridge", agent, event]
+        words = [HOOKLINE, "hook", agent, event]
         done = subprocess.run(
             words,
             cwd=starts_in or cwd,
@@ -135,6 +135,6 @@ def test_a_guard_judges_a_call_from_a_directory_that_is_gone(
     gone.mkdir()
     script = f'cd {gone} && rmdir {gone} && exec "$@"'
     given = json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}})
-    words = ["sh", "-c", script, "sh", HOOKLINE, "bridge", "claude", "PreToolUse"]
+    words = ["sh", "-c", script, "sh", HOOKLINE, "hook", "claude", "PreToolUse"]
     done = subprocess.run(words, input=given, capture_output=True, text=True, check=False, timeout=60)
     assert "deny" in done.stdout or done.returncode == 2, done

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from hookline.agent.loop import Agent
-from hookline.agent.toolbox import default_toolbox
-from hookline.agent.transcript import Transcript, transcript_path
-from hookline.bus import InProcessBus
-from hookline.cli.main import main
-from hookline.config import Config
+from hookline.apps.agent.conversation.transcript import Transcript, transcript_path
+from hookline.apps.agent.loop import Agent
+from hookline.apps.agent.toolbox import default_toolbox
+from hookline.apps.cli.main import main
+from hookline.client.bus import InProcessBus
+from hookline.client.config import Config
+from hookline.client.triggers.tools import ToolResult, execute_tool_with_hooks
 from hookline.testing import ScriptedModel, calls, says
-from hookline.triggers.tools import ToolResult, execute_tool_with_hooks
 
 KEY_BLOCK = "-----BEGIN RSA PRIVATE KEY-----\nMIIPLANTEDabcdefghijklmnopqrstuv\n-----END RSA PRIVATE KEY-----"
 

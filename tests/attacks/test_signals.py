@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hookline.bridge.control import ask_server
+from hookline.bridge.server.control import ask_server
 
 HOOKLINE = str(Path(sys.executable).with_name("hookline"))
 DENIES = "echo no >&2; exit 2"
@@ -83,7 +83,7 @@ def test_a_command_whose_parent_ignores_sigchld_denies(project: Path, write_guar
     run(*IGNORING, HOOKLINE, *words, cwd=project)
     assert not (project / "made").exists()
     for _ in range(2):  # by itself, and then by the server that it has started
-        bridged = run(*IGNORING, HOOKLINE, "bridge", "claude", "PreToolUse", cwd=project, stdin=CLAUDE)
+        bridged = run(*IGNORING, HOOKLINE, "hook", "claude", "PreToolUse", cwd=project, stdin=CLAUDE)
         assert '"deny"' in bridged.stdout, bridged
 
 
@@ -97,7 +97,7 @@ def test_a_server_started_with_sigchld_ignored_denies(project: Path, write_guard
     while ask_server("--status") is None:
         assert server.poll() is None
         time.sleep(0.05)
-    client = str(Path(sys.modules["hookline.bridge.control"].__file__ or "").with_name("client.py"))
+    client = str(Path(sys.modules["hookline.bridge.server.control"].__file__ or "").with_name("client.py"))
     asked = run(sys.executable, "-I", "-S", client, "claude", "PreToolUse", cwd=project, stdin=CLAUDE)
     assert '"deny"' in asked.stdout, asked
     assert (ask_server("--status") or {}).get("answered") != 0

@@ -13,12 +13,12 @@ from urllib.request import urlopen
 
 import pytest
 
-from hookline.config import Config
-from hookline.contract.matchers import DEEPEST_NESTING, LARGEST_BYTES
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings.decode import decode_settings
-from hookline.settings.read import read_layer
-from hookline.triggers.tools import fire_before_tool_hook
+from hookline.client.config import Config
+from hookline.client.triggers.tools import fire_before_tool_hook
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.text.matchers import DEEPEST_NESTING, LARGEST_BYTES
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import read_layer
 
 Hook = dict[str, Any]
 Result = subprocess.CompletedProcess[str]
@@ -31,7 +31,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "list": ("list",),
     "check": ("check",),
     "trust": ("trust",),
-    "explain": ("explain", "BeforeTool", "--tool", "write_file"),
+    "explain": ("fire", "--plan", "BeforeTool", "--tool", "write_file"),
     "doctor": ("doctor",),
     "agent": ("agent", "--yes", "--model", "replay:turns.jsonl", "--prompt", "hi"),
 }

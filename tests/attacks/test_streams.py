@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from hookline.bridge.control import ask_server
-from hookline.cli.main import COMMANDS
+from hookline.apps.cli.main import COMMANDS
+from hookline.bridge.server.control import ask_server
 
 HOOKLINE = str(Path(sys.executable).with_name("hookline"))
-CLIENT = str(Path(sys.modules["hookline.bridge.control"].__file__ or "").with_name("client.py"))
+CLIENT = str(Path(sys.modules["hookline.bridge.server.control"].__file__ or "").with_name("client.py"))
 EVENT = json.dumps({"tool_name": "t", "tool_input": {}})
 CLAUDE = json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}})
 GUARD = {"type": "command", "name": "guard", "command": "echo no >&2; exit 2"}
@@ -31,28 +31,29 @@ RUN: dict[str, Sequence[str]] = {
     "enable": ("guard",),
     "disable": ("guard",),
     "check": ("--run",),
-    "explain": ("BeforeTool", "--tool", "t"),
+    "fire --plan": ("BeforeTool", "--tool", "t"),
     "fire": ("BeforeTool", "--input", EVENT),
     "test": (),
-    "record": (),
+    "replay --save": ("new.hooks.toml",),
     "replay": (),
-    "backtest": (),
-    "prove": (),
-    "packs": (),
+    "replay --against": ("HEAD",),
+    "doctor --prove": (),
+    "list --packs": (),
     "trust": ("--yes",),
-    "untrust": ("--yes",),
+    "trust --revoke": ("--yes",),
     "log": (),
     "ui": ("--fleet", "--no-open"),
-    "stats": (),
+    "log --stats": (),
     "doctor": (),
-    "import": ("claude",),
-    "bridge": ("claude", "PreToolUse", "--no-serve"),
+    "init --from": ("claude",),
+    "bridge": ("status",),
+    "hook": ("claude", "PreToolUse", "--no-serve"),
     "serve": ("--status",),
     "fleet": ("status",),
-    "audit": ("verify",),
-    "worker": ("--subject", "hooks"),
-    "mcp-gateway": ("--", "true"),
-    "policy": ("status",),
+    "fleet verify": (),
+    "fleet worker": ("--subject", "hooks"),
+    "mcp": ("--", "true"),
+    "fleet policy": ("status",),
     "schema": ("settings",),
     "completion": ("bash",),
     "agent": ("--yes", "--headless", "--model", "replay:turns.jsonl", "--prompt", "hi"),
@@ -63,7 +64,7 @@ RUN: dict[str, Sequence[str]] = {
 RUNNER = """
 import atexit, importlib, json, os, shutil, sys, tempfile
 from pathlib import Path
-import hookline.cli.main as cli
+import hookline.apps.cli.main as cli
 from hookline.__main__ import main
 
 def run(words, closed, folder):
@@ -151,9 +152,9 @@ def recorded(turns: Sequence[object]) -> str:
 @pytest.mark.req("DELTA-PROC-006")
 def test_every_command_runs_with_closed_streams(tmp_path: Path) -> None:
     """The exit code is the same as with open ones, no traceback is printed, and no file gets the number of a stream."""
-    assert RUN.keys() == COMMANDS.keys()
+    assert {name.partition(" ")[0] for name in RUN} == COMMANDS.keys()
     files = {"home/.llxprt/settings.json": SETTINGS, "project/turns.jsonl": recorded(TURNS)}
-    cases = [([name, *words], closed) for name, words in RUN.items() for closed in ([], *CLOSINGS)]
+    cases = [([*name.split(), *words], closed) for name, words in RUN.items() for closed in ([], *CLOSINGS)]
     done = subprocess.run(
         [sys.executable, "-c", RUNNER],
         input=json.dumps([files, cases]),
@@ -169,7 +170,7 @@ def test_every_command_runs_with_closed_streams(tmp_path: Path) -> None:
         code, links, printed = ends[json.dumps([[name, *words], closed])]
         usual = ends[json.dumps([[name, *words], []])][0]
         # Without its streams a gateway has no client: that is an error, with a message.
-        expected = 1 if name == "mcp-gateway" and {*closed} & {0, 1} else usual
+        expected = 1 if name == "mcp" and {*closed} & {0, 1} else usual
         is_clean = "Traceback" not in printed and "a bug" not in printed
         if code != expected or links != ["/dev/null"] * len(closed) or not is_clean:
             wrong.append((name, closed, code, expected, links, printed))
@@ -198,8 +199,8 @@ def test_a_bridge_that_cannot_answer_denies(closed: list[int], guarded: Path) ->
     """The reply is the agent's JSON where stdout is open; else the exit code denies."""
     for words in (
         (sys.executable, "-I", "-S", CLIENT, "claude", "PreToolUse"),
-        (HOOKLINE, "bridge", "claude", "PreToolUse"),
-        (HOOKLINE, "bridge", "claude", "PreToolUse", "--no-serve"),
+        (HOOKLINE, "hook", "claude", "PreToolUse"),
+        (HOOKLINE, "hook", "claude", "PreToolUse", "--no-serve"),
         (sys.executable, "-I", "-S", CLIENT, "claude", "PreToolUse", "--no-serve"),
     ):
         asked = run(closed, *words, cwd=guarded, stdin=CLAUDE)

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from hookline.cli.terminal.slash import hook_states
-from hookline.config import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings import fingerprint
-from hookline.settings.read import read_layer
+from hookline.apps.cli.terminal.slash import hook_states
+from hookline.client.config import Config
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.settings.read.files import read_layer
+from hookline.settings.trust import fingerprint
 from hookline.testing import Answer, calls, says
 
 HOOKLINE = f"{sys.executable} -m hookline"
@@ -137,7 +137,7 @@ def test_every_command_says_that_strict_trust_refuses_a_hook(bench: Bench, uncov
     (listed,) = bench.json("list")["hooks"]
     assert (listed["state"], listed["trusted"]) == ("refused", False)
     assert "1 trusted hook will not run, because hooksConfig.trust is strict" in bench.says("list")
-    explained = bench.says("explain", "BeforeTool")
+    explained = bench.says("fire", "--plan", "BeforeTool")
     assert "No hook would run." in explained
     assert refusal in explained
     assert f"BeforeTool theirs does not run: {refusal}" in bench.says("doctor")
@@ -160,7 +160,7 @@ WAYS = {
 }
 DECISIONS = {
     "trust": "trust --all --yes",
-    "untrust": "untrust --all --yes",
+    "revoke": "trust --revoke --all --yes",
     "disable": "disable mine --yes",
     "enable": "enable off --yes",
 }
@@ -183,7 +183,7 @@ def decided(bench: Bench) -> Callable[[], object]:
     ("decision", "way"),
     [
         *(pytest.param("trust", way, id=f"trust-{way}") for way in WAYS),
-        *(pytest.param(decision, "plain", id=decision) for decision in ("untrust", "disable", "enable")),
+        *(pytest.param(decision, "plain", id=decision) for decision in ("revoke", "disable", "enable")),
     ],
 )
 def test_a_hook_can_not_decide_which_hooks_run(
@@ -323,7 +323,7 @@ def test_a_project_can_not_bring_its_own_trust(bench: Bench) -> None:
             BEFORE_TOOL,
             ("trust",),
             ("trust", "--list"),
-            ("untrust", "--all", "--yes"),
+            ("trust", "--revoke", "--all", "--yes"),
             ("list",),
             ("doctor",),
         ):

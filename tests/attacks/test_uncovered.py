@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings.fingerprint import fingerprint
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.settings.trust.fingerprint import fingerprint
 
 # The command, its environment, and the file that it runs.
 COVERED: list[tuple[str, dict[str, str], str]] = [
@@ -55,7 +55,7 @@ def hook(command: str, env: dict[str, str] | None = None) -> HookEntry:
         source=ConfigSource.PROJECT,
         origin=".llxprt/settings.json",
         location="hooks.BeforeTool[0].hooks[0]",
-        command=command,
+        run=CommandLine(command),
         env=env or {},
     )
 

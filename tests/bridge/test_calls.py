@@ -7,51 +7,59 @@ from typing import Any
 import pytest
 from tests import warm
 
-from hookline.bridge.host import Heard, Host, Outcome
+from hookline.bridge.host import AgentRequest, Host, Outcome
 from hookline.bridge.judge import hosts
-from hookline.contract.events import TOOL_EVENTS, HookEventName
+from hookline.protocol.events import TOOL_EVENTS, HookEventName
 
 HOSTS = hosts()
 TOOL_EVENTS_OF = [
-    pytest.param(host, theirs, id=f"{host.name}-{theirs}")
+    pytest.param(host, native_event, id=f"{host.name}-{native_event}")
     for host in HOSTS.values()
-    for theirs, ours in host.events.items()
+    for native_event, ours in host.events.items()
     if ours in TOOL_EVENTS
 ]
 _NO_OBJECT = [None, "rm -rf /", '"rm -rf /"', "[1]", "null", ["rm", "-rf", "/"], 3, True]
 
 
-def question(host: Host, theirs: str, arguments: Any, tool: Any = "Bash") -> dict[str, Any]:
+def question(host: Host, native_event: str, arguments: Any, tool: Any = "Bash") -> dict[str, Any]:
     """A question about a tool call, as the agent sends it."""
     names = ("toolName", "toolArgs") if host.name == "copilot" else ("tool_name", "tool_input")
-    return {"hook_event_name": theirs, "toolResult": {}, "tool_response": "x", names[0]: tool, names[1]: arguments}
+    return {
+        "hook_event_name": native_event,
+        "toolResult": {},
+        "tool_response": "x",
+        names[0]: tool,
+        names[1]: arguments,
+    }
 
 
-def denies(host: Host, heard: Heard) -> bool:
+def denies(host: Host, request: AgentRequest) -> bool:
     """True if the agent is told no, with the reason."""
-    said = host.say(heard, Outcome(blocked=True, reason=heard.fault))
-    return heard.fault[:20] in f"{said.stdout}{said.stderr}{said.lost}" or "has no place" in str(said.lost)
+    response = host.render_response(request, Outcome(blocked=True, reason=request.fault))
+    return request.fault[:20] in f"{response.stdout}{response.stderr}{response.unsupported}" or "has no place" in str(
+        response.unsupported
+    )
 
 
 @pytest.mark.attack("30.F7", "arguments that are not an object, for every agent and event with a tool call")
-@pytest.mark.parametrize(("host", "theirs"), TOOL_EVENTS_OF)
-def test_arguments_that_are_no_object_are_denied(host: Host, theirs: str) -> None:
+@pytest.mark.parametrize(("host", "native_event"), TOOL_EVENTS_OF)
+def test_arguments_that_are_no_object_are_denied(host: Host, native_event: str) -> None:
     """They are never read as empty: a guard would judge a call without arguments, and the agent run another one."""
     for arguments in _NO_OBJECT:
-        heard = host.hear(question(host, theirs, arguments), theirs)
-        assert heard.fault, arguments
-        assert heard.questions == ()
-        assert denies(host, heard)
-    missing = {"hook_event_name": theirs, "tool_name": "Bash", "toolName": "bash"}
-    assert host.hear(missing, theirs).fault
+        request = host.parse_request(question(host, native_event, arguments), native_event)
+        assert request.fault, arguments
+        assert request.questions == ()
+        assert denies(host, request)
+    missing = {"hook_event_name": native_event, "tool_name": "Bash", "toolName": "bash"}
+    assert host.parse_request(missing, native_event).fault
 
 
 @pytest.mark.attack("30.F7", "a tool's name that is not a text")
-@pytest.mark.parametrize(("host", "theirs"), TOOL_EVENTS_OF)
+@pytest.mark.parametrize(("host", "native_event"), TOOL_EVENTS_OF)
 @pytest.mark.parametrize("name", [None, 3, ["Bash"], {"a": 1}, ""])
-def test_a_tool_without_a_name_is_denied(host: Host, theirs: str, name: Any) -> None:
+def test_a_tool_without_a_name_is_denied(host: Host, native_event: str, name: Any) -> None:
     """Which guard it is for can't be known."""
-    assert host.hear(question(host, theirs, {}, name), theirs).fault
+    assert host.parse_request(question(host, native_event, {}, name), native_event).fault
 
 
 @pytest.mark.attack("30.F7", "the text rm -rf / in place of the arguments, through the command, with --fail-open")
@@ -61,10 +69,10 @@ def test_the_bridge_command_denies_arguments_that_are_no_object(tmp_path: Path) 
     file.write_text(json.dumps({"enableHooks": True}))
     words = ["--settings", str(file), "--fail-open"]
     asked = json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": "rm -rf /"})
-    got = warm.run(["bridge", "claude", "PreToolUse", *words], stdin=asked)
+    got = warm.run(["hook", "claude", "PreToolUse", *words], stdin=asked)
     assert json.loads(got.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert "not an object" in got.stdout
-    got = warm.run(["bridge", "codex", "PreToolUse", *words], stdin=asked)
+    got = warm.run(["hook", "codex", "PreToolUse", *words], stdin=asked)
     assert (got.returncode, "not an object" in got.stderr) == (2, True)
 
 
@@ -75,7 +83,7 @@ def test_the_event_that_the_agent_names_counts_if_the_command_line_has_none_that
     file.write_text(json.dumps({"enableHooks": True, "use": ["hookline:shell"]}))
     call = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}
     for event in ("PreTooluse", "BeforeTool"):
-        got = warm.run(["bridge", "claude", event, "--settings", str(file)], stdin=json.dumps(call))
+        got = warm.run(["hook", "claude", event, "--settings", str(file)], stdin=json.dumps(call))
         assert '"deny"' in got.stdout, event
 
 
@@ -93,11 +101,13 @@ def test_a_command_or_path_that_is_no_text_is_denied(value: Any) -> None:
         ("claude", "Read", "file_path"),
     ):
         host = HOSTS[name]
-        theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+        native_event = next(
+            native_event for native_event, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL
+        )
         for others in ({}, {"path": "ok"}, {"cmd": "ls"}):
-            heard = host.hear(question(host, theirs, {**others, key: value}, tool), theirs)
-            assert "not a text" in heard.fault, (name, tool)
-            assert denies(host, heard)
+            request = host.parse_request(question(host, native_event, {**others, key: value}, tool), native_event)
+            assert "not a text" in request.fault, (name, tool)
+            assert denies(host, request)
 
 
 @pytest.mark.parametrize(
@@ -106,16 +116,16 @@ def test_a_command_or_path_that_is_no_text_is_denied(value: Any) -> None:
 def test_an_edit_of_every_place_is_judged_and_sent_back_as_it_was(name: str, tool: str, switch: str) -> None:
     """Our `replace` has no such argument. The call is still one that guards can judge and rewrite."""
     host = HOSTS[name]
-    theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+    native_event = next(native_event for native_event, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
     arguments = {"file_path": "/w/a", "old_string": "x", "new_string": "y", switch: True}
-    heard = host.hear(question(host, theirs, arguments, tool), theirs)
-    assert (heard.fault, heard.has_whole, heard.questions[0]["tool_input"]) == ("", True, arguments)
-    assert heard.tool is not None
+    request = host.parse_request(question(host, native_event, arguments, tool), native_event)
+    assert (request.fault, request.has_whole, request.questions[0]["tool_input"]) == ("", True, arguments)
+    assert request.tool is not None
     changed = {**arguments, "new_string": "z"}
-    sent = heard.tool.rewritten(heard.arguments, changed, "/w")
+    sent = request.tool.rewritten(request.arguments, changed, "/w")
     assert sent.items() >= changed.items()
     del changed[switch]
-    assert heard.tool.rewritten(heard.arguments, changed, "/w")[switch] is False
+    assert request.tool.rewritten(request.arguments, changed, "/w")[switch] is False
 
 
 @pytest.mark.attack("30.F8", "a second spelling of an argument hides the real one")
@@ -138,10 +148,10 @@ def test_an_edit_of_every_place_is_judged_and_sent_back_as_it_was(name: str, too
 def test_every_spelling_of_a_path_is_judged(name: str, tool: str, arguments: dict[str, Any]) -> None:
     """A guard sees each file that the call may be about, under our name."""
     host = HOSTS[name]
-    theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
-    heard = host.hear(question(host, theirs, arguments, tool), theirs)
+    native_event = next(native_event for native_event, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+    request = host.parse_request(question(host, native_event, arguments, tool), native_event)
     key = "path" if tool == "list_directory" else "file_path"
-    assert {asked["tool_input"][key] for asked in heard.questions} == {".env", "ok.txt"}
+    assert {asked["tool_input"][key] for asked in request.questions} == {".env", "ok.txt"}
 
 
 @pytest.mark.attack("30.F8", "a second spelling of a command hides the real one")
@@ -150,14 +160,16 @@ def test_every_spelling_of_a_path_is_judged(name: str, tool: str, arguments: dic
 def test_every_spelling_of_a_command_is_judged(name: str, second: str) -> None:
     """Alone or beside the usual one."""
     host = HOSTS[name]
-    theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
+    native_event = next(native_event for native_event, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
     tool = {"claude": "Bash", "codex": "Bash", "gemini": "run_shell_command", "cursor": "Shell", "copilot": "bash"}[
         name
     ]
-    heard = host.hear(question(host, theirs, {"command": "ls", second: "rm -rf /"}, tool), theirs)
-    assert {asked["tool_input"]["command"] for asked in heard.questions} == {"ls", "rm -rf /"}
-    assert not heard.has_whole
-    alone = host.hear(question(host, theirs, {second: "rm -rf /"}, tool), theirs)
+    request = host.parse_request(
+        question(host, native_event, {"command": "ls", second: "rm -rf /"}, tool), native_event
+    )
+    assert {asked["tool_input"]["command"] for asked in request.questions} == {"ls", "rm -rf /"}
+    assert not request.has_whole
+    alone = host.parse_request(question(host, native_event, {second: "rm -rf /"}, tool), native_event)
     assert "rm -rf /" in [asked["tool_input"].get("command") for asked in alone.questions]
 
 
@@ -173,10 +185,12 @@ def test_one_spelling_is_one_question() -> None:
         ("copilot", "grep", {"pattern": "x", "paths": "src"}),
     ):
         host = HOSTS[name]
-        theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL)
-        heard = host.hear(question(host, theirs, arguments, tool), theirs)
-        assert len(heard.questions) == 1, (name, tool)
-        assert heard.has_whole
+        native_event = next(
+            native_event for native_event, ours in host.events.items() if ours is HookEventName.BEFORE_TOOL
+        )
+        request = host.parse_request(question(host, native_event, arguments, tool), native_event)
+        assert len(request.questions) == 1, (name, tool)
+        assert request.has_whole
 
 
 PATCH = "*** Begin Patch\n*** Add File: ok.txt\n+*** End Patch\n  *** Add File: .env\n+x\n*** End Patch"
@@ -202,7 +216,7 @@ def test_a_guard_sees_each_file_of_a_patch_or_the_call_is_denied(tmp_path: Path)
     ]
     for tool, command, reason in asked:
         payload = {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": {"command": command}}
-        got = warm.run(["bridge", "codex", "PreToolUse", "--settings", str(file)], stdin=json.dumps(payload))
+        got = warm.run(["hook", "codex", "PreToolUse", "--settings", str(file)], stdin=json.dumps(payload))
         assert got.returncode == (2 if reason else 0), command
         assert reason in got.stderr
 
@@ -212,9 +226,9 @@ def test_a_patch_of_copilot_is_asked_about_file_by_file() -> None:
     host = HOSTS["copilot"]
     diff = "--- a/src/x\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n"
     for arguments in ({"patch": PATCH}, PATCH, {"input": diff}, diff):
-        heard = host.hear(question(host, "preToolUse", arguments, "apply_patch"), "preToolUse")
-        assert ".env" in [asked["tool_input"].get("file_path") for asked in heard.questions]
-    assert host.hear(question(host, "preToolUse", {"patch": "x"}, "apply_patch"), "preToolUse").fault
+        request = host.parse_request(question(host, "preToolUse", arguments, "apply_patch"), "preToolUse")
+        assert ".env" in [asked["tool_input"].get("file_path") for asked in request.questions]
+    assert host.parse_request(question(host, "preToolUse", {"patch": "x"}, "apply_patch"), "preToolUse").fault
 
 
 CALL_KEYS: dict[str, dict[str, Any]] = {"copilot": {"toolName": "bash", "toolArgs": {"command": "ls"}}}
@@ -228,12 +242,12 @@ def test_a_call_under_an_unknown_event_is_denied(tmp_path: Path, name: str) -> N
     file = tmp_path / "settings.json"
     file.write_text(json.dumps({"enableHooks": True}))
     call = CALL_KEYS.get(name, {"tool_name": "Bash", "tool_input": {"command": "ls"}})
-    after = next(theirs for theirs, ours in HOSTS[name].events.items() if ours is HookEventName.AFTER_TOOL)
+    after = next(native_event for native_event, ours in HOSTS[name].events.items() if ours is HookEventName.AFTER_TOOL)
     runs: list[tuple[list[str], dict[str, Any]]] = [([], {"hook_event_name": event, **call}) for event in UNKNOWN]
     runs += [([after], {"hook_event_name": UNKNOWN[0], **call}), ([UNKNOWN[0]], call)]
     runs += [([], {"hook_event_name": UNKNOWN[0], key: value}) for key, value in call.items()]
     for words, payload in runs:
-        got = warm.run(["bridge", name, *words, "--settings", str(file), "--fail-open"], stdin=json.dumps(payload))
+        got = warm.run(["hook", name, *words, "--settings", str(file), "--fail-open"], stdin=json.dumps(payload))
         is_denied = '"deny"' in got.stdout if name == "copilot" else got.returncode == 2
         assert is_denied, (words, payload, got)
         assert "has no event" in got.stdout + got.stderr
@@ -246,11 +260,11 @@ def test_an_event_that_the_agent_has_and_we_do_not_passes(tmp_path: Path, name: 
     file.write_text(json.dumps({"enableHooks": True}))
     call = CALL_KEYS.get(name, {"tool_name": "Bash", "tool_input": {"command": "ls"}})
     runs: list[dict[str, Any]] = [
-        {"hook_event_name": event, **call} for event in sorted(HOSTS[name].unheard - {"PermissionRequest"})[:3]
+        {"hook_event_name": event, **call} for event in sorted(HOSTS[name].unmapped_events - {"PermissionRequest"})[:3]
     ]
     for payload in [*runs, {"hook_event_name": "xyz"}]:
         event = str(payload["hook_event_name"])
-        got = warm.run(["bridge", name, event, "--settings", str(file)], stdin=json.dumps(payload))
+        got = warm.run(["hook", name, event, "--settings", str(file)], stdin=json.dumps(payload))
         assert (got.returncode, got.stdout) == (0, ""), payload
 
 
@@ -261,5 +275,5 @@ def test_the_event_that_the_question_names_wins(tmp_path: Path, event: str) -> N
     file = tmp_path / "settings.json"
     file.write_text(json.dumps({"enableHooks": True, "use": ["hookline:shell"]}))
     call = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}
-    got = warm.run(["bridge", "claude", event, "--settings", str(file)], stdin=json.dumps(call))
+    got = warm.run(["hook", "claude", event, "--settings", str(file)], stdin=json.dumps(call))
     assert '"deny"' in got.stdout

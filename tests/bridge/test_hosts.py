@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from hookline.bridge.host import NO_PROMPT, Host, Outcome, Said, UnreadableQuestionError, combine
+from hookline.bridge.host import NO_PROMPT, AgentResponse, Host, Outcome, UnreadableQuestionError, combine
 from hookline.bridge.judge import hosts
-from hookline.contract.answers import ToolSelection
-from hookline.contract.events import HookEventName
-from hookline.contract.verdict import Verdict
+from hookline.protocol.answers import ToolSelection
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
 
 HOSTS = hosts()
 SHELL: dict[str, dict[str, Any]] = {
@@ -21,17 +21,19 @@ SHELL: dict[str, dict[str, Any]] = {
 DENY = Outcome(blocked=True, reason="no")
 
 
-def say(name: str, outcome: Outcome, question: dict[str, Any] | None = None, event: str | None = None) -> Said:
+def render_response(
+    name: str, outcome: Outcome, question: dict[str, Any] | None = None, event: str | None = None
+) -> AgentResponse:
     host = HOSTS[name]
-    return host.say(host.hear(SHELL[name] if question is None else question, event), outcome)
+    return host.render_response(host.parse_request(SHELL[name] if question is None else question, event), outcome)
 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_shell_command_of_any_agent_is_the_same_event_of_ours(name: str) -> None:
     """One guard for run_shell_command serves them all."""
-    heard = HOSTS[name].hear(SHELL[name], None)
-    assert heard.event is HookEventName.BEFORE_TOOL
-    assert heard.questions == ({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}},)
+    request = HOSTS[name].parse_request(SHELL[name], None)
+    assert request.event is HookEventName.BEFORE_TOOL
+    assert request.questions == ({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}},)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def test_a_shell_command_of_any_agent_is_the_same_event_of_ours(name: str) -> No
     [
         (
             "claude",
-            Said(
+            AgentResponse(
                 stdout={
                     "hookSpecificOutput": {
                         "hookEventName": "PreToolUse",
@@ -49,31 +51,33 @@ def test_a_shell_command_of_any_agent_is_the_same_event_of_ours(name: str) -> No
                 }
             ),
         ),
-        ("codex", Said(stderr="no", exit_code=2)),
-        ("gemini", Said(stdout={"decision": "deny", "reason": "no"})),
-        ("cursor", Said(stdout={"permission": "deny", "user_message": "no", "agent_message": "no"})),
-        ("copilot", Said(stdout={"permissionDecision": "deny", "permissionDecisionReason": "no"})),
+        ("codex", AgentResponse(stderr="no", exit_code=2)),
+        ("gemini", AgentResponse(stdout={"decision": "deny", "reason": "no"})),
+        ("cursor", AgentResponse(stdout={"permission": "deny", "user_message": "no", "agent_message": "no"})),
+        ("copilot", AgentResponse(stdout={"permissionDecision": "deny", "permissionDecisionReason": "no"})),
     ],
 )
-def test_a_deny_is_said_in_the_form_that_the_agent_can_not_overlook(name: str, expected: Said) -> None:
+def test_a_deny_is_said_in_the_form_that_the_agent_can_not_overlook(name: str, expected: AgentResponse) -> None:
     """Codex is told by exit code and stderr alone: any JSON beside a deny could void it."""
-    assert say(name, DENY) == expected
+    assert render_response(name, DENY) == expected
 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_no_objection_grants_nothing(name: str) -> None:
     """An allow would skip the person's own prompt; only Cursor needs one, because it takes silence for a no."""
-    assert say(name, Outcome()).stdout == ({"permission": "allow"} if name == "cursor" else None)
+    assert render_response(name, Outcome()).stdout == ({"permission": "allow"} if name == "cursor" else None)
 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_stop_never_lets_the_tool_run(name: str) -> None:
     """Claude Code would run the tool before it stops, so a stop is a deny as well."""
-    said = say(name, Outcome(stop=True, stop_reason="enough"))
+    response = render_response(name, Outcome(stop=True, stop_reason="enough"))
     assert (
-        said.exit_code == 2 or "deny" in str(said.stdout) or said.stdout == {"continue": False, "stopReason": "enough"}
+        response.exit_code == 2
+        or "deny" in str(response.stdout)
+        or response.stdout == {"continue": False, "stopReason": "enough"}
     )
-    assert "enough" in f"{said.stdout}{said.stderr}"
+    assert "enough" in f"{response.stdout}{response.stderr}"
 
 
 @pytest.mark.parametrize(
@@ -81,10 +85,10 @@ def test_a_stop_never_lets_the_tool_run(name: str) -> None:
 )
 def test_ask_is_passed_on_where_the_agent_asks_and_denies_elsewhere(name: str, asks: bool) -> None:
     """Where an agent would hang or let the call pass, ask is a deny, and that is told."""
-    said = say(name, Outcome(ask=True, reason="sure?"))
-    assert ("'ask'" in str(said.stdout)) is asks
-    assert bool(said.lost) is not asks
-    assert "sure?" in f"{said.stdout}{said.stderr}"
+    response = render_response(name, Outcome(ask=True, reason="sure?"))
+    assert ("'ask'" in str(response.stdout)) is asks
+    assert bool(response.unsupported) is not asks
+    assert "sure?" in f"{response.stdout}{response.stderr}"
 
 
 @pytest.mark.parametrize(
@@ -123,11 +127,11 @@ def test_a_rewrite_is_sent_whole_and_under_the_agents_names(
     name: str, question: dict[str, Any], changed: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     """Agents replace the whole input, so what our words can't hold has to be in it."""
-    heard = HOSTS[name].hear(question, None)
+    request = HOSTS[name].parse_request(question, None)
     verdict = Verdict(event=HookEventName.BEFORE_TOOL, arguments=changed)
-    outcome = combine(heard, [verdict])
+    outcome = combine(request, [verdict])
     assert outcome.arguments == sent
-    assert str(sent) in str(HOSTS[name].say(heard, outcome).stdout)
+    assert str(sent) in str(HOSTS[name].render_response(request, outcome).stdout)
 
 
 PATCH = """\
@@ -149,23 +153,23 @@ def test_a_patch_of_codex_is_asked_about_file_by_file(where: str) -> None:
     """Path guards see paths, also when the patch is inside a shell command, which is asked about as well."""
     command = PATCH if where == "apply_patch" else f"apply_patch <<'EOF'\n{PATCH}\nEOF"
     question = {"hook_event_name": "PreToolUse", "tool_name": where, "tool_input": {"command": command}}
-    heard = HOSTS["codex"].hear(question, None)
-    paths = [fields["tool_input"].get("file_path") for fields in heard.questions]
+    request = HOSTS["codex"].parse_request(question, None)
+    paths = [fields["tool_input"].get("file_path") for fields in request.questions]
     assert paths == [*([None] if where == "Bash" else []), "new.txt", "src/b.py", "src/a.py", ".env"]
-    added = next(fields for fields in heard.questions if fields["tool_input"].get("file_path") == "new.txt")
+    added = next(fields for fields in request.questions if fields["tool_input"].get("file_path") == "new.txt")
     assert added == {"tool_name": "write_file", "tool_input": {"file_path": "new.txt", "content": "one\ntwo\n"}}
 
 
 def test_a_rewrite_of_one_file_of_a_patch_is_a_deny() -> None:
     """It can't be sent back, and without it Codex would write what a guard meant to take out."""
     question = {"hook_event_name": "PreToolUse", "tool_name": "apply_patch", "tool_input": {"command": PATCH}}
-    heard = HOSTS["codex"].hear(question, None)
+    request = HOSTS["codex"].parse_request(question, None)
     changed = Verdict(event=HookEventName.BEFORE_TOOL, arguments={"file_path": "new.txt", "content": "safe"})
-    outcome = combine(heard, [changed, *[Verdict(event=HookEventName.BEFORE_TOOL)] * 3])
+    outcome = combine(request, [changed, *[Verdict(event=HookEventName.BEFORE_TOOL)] * 3])
     assert outcome.blocked
     assert outcome.arguments is None
-    assert HOSTS["codex"].say(heard, outcome).exit_code == 2
-    assert "one file of a patch" in outcome.lost[0]
+    assert HOSTS["codex"].render_response(request, outcome).exit_code == 2
+    assert "one file of a patch" in outcome.unsupported[0]
 
 
 def test_a_rewrite_of_a_command_with_a_patch_in_it_is_sent() -> None:
@@ -175,9 +179,9 @@ def test_a_rewrite_of_a_command_with_a_patch_in_it_is_sent() -> None:
         "tool_name": "Bash",
         "tool_input": {"command": f"apply_patch <<'E'\n{PATCH}\nE"},
     }
-    heard = HOSTS["codex"].hear(question, None)
+    request = HOSTS["codex"].parse_request(question, None)
     changed = Verdict(event=HookEventName.BEFORE_TOOL, arguments={"command": "true"})
-    outcome = combine(heard, [changed, *[Verdict(event=HookEventName.BEFORE_TOOL)] * 4])
+    outcome = combine(request, [changed, *[Verdict(event=HookEventName.BEFORE_TOOL)] * 4])
     assert (outcome.blocked, outcome.arguments) == (False, {"command": "true"})
 
 
@@ -185,15 +189,20 @@ def test_a_rewrite_of_a_command_with_a_patch_in_it_is_sent() -> None:
 def test_another_prompt_blocks_the_one_that_was_typed(name: str) -> None:
     """No agent lets a hook rewrite a prompt, and one that redacts must not be passed over."""
     host = HOSTS[name]
-    theirs = next(theirs for theirs, ours in host.events.items() if ours is HookEventName.BEFORE_AGENT)
-    heard = host.hear({"hook_event_name": theirs, "prompt": "my password is x"}, theirs)
-    outcome = combine(heard, [Verdict(event=HookEventName.BEFORE_AGENT, prompt="my password is ***")])
-    said = host.say(heard, outcome)
+    native_event = next(
+        native_event for native_event, ours in host.events.items() if ours is HookEventName.BEFORE_AGENT
+    )
+    request = host.parse_request({"hook_event_name": native_event, "prompt": "my password is x"}, native_event)
+    outcome = combine(request, [Verdict(event=HookEventName.BEFORE_AGENT, prompt="my password is ***")])
+    response = host.render_response(request, outcome)
     assert outcome.blocked
     assert (
-        said.exit_code == 2 or "block" in str(said.stdout) or "deny" in str(said.stdout) or "False" in str(said.stdout)
+        response.exit_code == 2
+        or "block" in str(response.stdout)
+        or "deny" in str(response.stdout)
+        or "False" in str(response.stdout)
     )
-    assert said.lost
+    assert response.unsupported
 
 
 AFTER: dict[str, tuple[str, dict[str, Any]]] = {
@@ -212,32 +221,38 @@ def test_another_result_takes_the_place_of_the_tools_own(name: str) -> None:
     """Each agent has its own form for it, as was seen in them; an empty one must not let the old one through."""
     event, question = AFTER[name]
     for result in ("***", ""):
-        said = say(name, Outcome(result=result, message="m"), {"hook_event_name": event, **question}, event)
+        response = render_response(
+            name, Outcome(result=result, message="m"), {"hook_event_name": event, **question}, event
+        )
         expected = {
             "claude": f"'updatedToolOutput': {{'stdout': '{result}', 'stderr': ''",
             "codex": result or "(no output)",
             "gemini": f"'decision': 'deny', 'reason': '{result or '(no output)'}'",
             "copilot": f"'textResultForLlm': '{result}'",
         }[name]
-        assert expected in f"{said.stdout} {said.stderr}"
-        assert ("'systemMessage': 'm'" in str(said.stdout)) is (name in ("claude", "gemini"))
-        assert any("a message for the person" in loss for loss in said.lost) is (name in ("codex", "copilot"))
+        assert expected in f"{response.stdout} {response.stderr}"
+        assert ("'systemMessage': 'm'" in str(response.stdout)) is (name in ("claude", "gemini"))
+        assert any("a message for the person" in loss for loss in response.unsupported) is (
+            name in ("codex", "copilot")
+        )
 
 
 def test_a_result_that_claude_code_can_not_replace_stops_it() -> None:
     """The model would read it otherwise."""
     question = {"hook_event_name": "PostToolUse", "tool_name": "Grep", "tool_response": {"filenames": ["a"]}}
-    said = say("claude", Outcome(result="***"), question)
-    assert said.stdout is not None
-    assert said.stdout["continue"] is False
-    assert said.lost
+    response = render_response("claude", Outcome(result="***"), question)
+    assert response.stdout is not None
+    assert response.stdout["continue"] is False
+    assert response.unsupported
 
 
 def test_another_result_hides_no_stop_and_no_deny() -> None:
     """Codex is told the reason beside it, and the session is refused from then on."""
     event, question = AFTER["codex"]
-    said = say("codex", Outcome(result="***", stop=True, stop_reason="enough"), {"hook_event_name": event, **question})
-    assert (said.exit_code, said.stderr, said.unsaid_stop) == (2, "***\n\nenough", "enough")
+    response = render_response(
+        "codex", Outcome(result="***", stop=True, stop_reason="enough"), {"hook_event_name": event, **question}
+    )
+    assert (response.exit_code, response.stderr, response.pending_stop) == (2, "***\n\nenough", "enough")
 
 
 def test_a_tool_of_an_mcp_server_is_rewritten_in_gemini_cli() -> None:
@@ -248,9 +263,9 @@ def test_a_tool_of_an_mcp_server_is_rewritten_in_gemini_cli() -> None:
         "tool_input": {"a": 1},
         "mcp_context": {"server_name": "s", "tool_name": "t"},
     }
-    heard = HOSTS["gemini"].hear(question, None)
-    assert heard.questions[0]["tool_name"] == "mcp__s__t"
-    outcome = combine(heard, [Verdict(event=HookEventName.BEFORE_TOOL, arguments={"a": 2})])
+    request = HOSTS["gemini"].parse_request(question, None)
+    assert request.questions[0]["tool_name"] == "mcp__s__t"
+    outcome = combine(request, [Verdict(event=HookEventName.BEFORE_TOOL, arguments={"a": 2})])
     assert outcome.arguments == {"a": 2}
 
 
@@ -278,9 +293,11 @@ def test_what_hooks_make_of_a_model_call_is_passed_on_to_gemini_cli(
     event: str, asked: dict[str, Any], verdict: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     """In its names of the tools, and of a request only what was changed."""
-    heard = HOSTS["gemini"].hear({"hook_event_name": event, **asked}, None)
-    outcome = combine(heard, [Verdict(event=HookEventName(event), **verdict)])
-    assert HOSTS["gemini"].say(heard, outcome).stdout == {"hookSpecificOutput": {"hookEventName": event, **sent}}
+    request = HOSTS["gemini"].parse_request({"hook_event_name": event, **asked}, None)
+    outcome = combine(request, [Verdict(event=HookEventName(event), **verdict)])
+    assert HOSTS["gemini"].render_response(request, outcome).stdout == {
+        "hookSpecificOutput": {"hookEventName": event, **sent}
+    }
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
@@ -288,44 +305,49 @@ def test_what_hooks_make_of_a_model_call_is_passed_on_to_gemini_cli(
 def test_a_question_that_can_not_be_read_is_never_taken_for_a_harmless_one(host: Host, payload: dict[str, Any]) -> None:
     """Nobody knows what the agent is about to do."""
     try:
-        heard = host.hear(payload, None)
+        request = host.parse_request(payload, None)
     except UnreadableQuestionError:
         return
-    assert heard.fault
-    assert not heard.questions
+    assert request.fault
+    assert not request.questions
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
 def test_every_event_of_an_agent_can_be_heard_and_answered(host: Host) -> None:
     """Missing fields cost nothing but themselves; a deny has a reason in every answer that blocks."""
-    for theirs in host.events:
+    for native_event in host.events:
         given = {"tool_name": "x", "toolName": "x", "tool_input": {}, "toolArgs": {}, "command": "x", "file_path": "x"}
-        heard = host.hear({**given, "hook_event_name": theirs}, theirs)
-        assert heard.questions
+        request = host.parse_request({**given, "hook_event_name": native_event}, native_event)
+        assert request.questions
         for outcome in (Outcome(), DENY, Outcome(stop=True, stop_reason="s"), Outcome(context="c", suppress=True)):
-            host.say(heard, outcome)
+            host.render_response(request, outcome)
 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_compression_is_blocked_where_the_agent_can_keep_its_history(name: str) -> None:
     """Claude Code can; for the others the block is named as lost, and nothing else is made of it."""
-    theirs = next(theirs for theirs, ours in HOSTS[name].events.items() if ours is HookEventName.PRE_COMPRESS)
-    said = say(name, DENY, {"hook_event_name": theirs, "trigger": "auto"}, theirs)
+    native_event = next(
+        native_event for native_event, ours in HOSTS[name].events.items() if ours is HookEventName.PRE_COMPRESS
+    )
+    response = render_response(name, DENY, {"hook_event_name": native_event, "trigger": "auto"}, native_event)
     if name == "claude":
-        assert (said.stdout, said.lost) == ({"decision": "block", "reason": "no"}, ())
+        assert (response.stdout, response.unsupported) == ({"decision": "block", "reason": "no"}, ())
     else:
-        assert (said.stdout, said.exit_code, said.unsaid_stop) == (None, 0, "")
-        assert said.lost == (f"a block: {HOSTS[name].agent} compresses the history whatever a hook says",)
+        assert (response.stdout, response.exit_code, response.pending_stop) == (None, 0, "")
+        assert response.unsupported == (f"a block: {HOSTS[name].agent} compresses the history whatever a hook says",)
 
 
 def test_codex_is_stopped_before_it_compresses() -> None:
     """There `continue: false` is all that it understands."""
     question = {"hook_event_name": "PreCompact", "trigger": "auto"}
-    assert say("codex", Outcome(stop=True, stop_reason="s"), question).stdout == {"continue": False, "stopReason": "s"}
+    assert render_response("codex", Outcome(stop=True, stop_reason="s"), question).stdout == {
+        "continue": False,
+        "stopReason": "s",
+    }
 
 
 def test_another_prompt_is_lost_in_other_agents() -> None:
     """None of them takes a prompt from a hook; the context beside it is passed on."""
-    heard = HOSTS["claude"].hear({"hook_event_name": "UserPromptSubmit", "prompt": "p"}, None)
-    outcome = combine(heard, [Verdict(event=HookEventName.BEFORE_AGENT, prompt="q", context="c")])
-    assert (outcome.lost, outcome.context) == ((NO_PROMPT,), "c")
+    request = HOSTS["claude"].parse_request({"hook_event_name": "UserPromptSubmit", "prompt": "p"}, None)
+    outcome = combine(request, [Verdict(event=HookEventName.BEFORE_AGENT, prompt="q", context="c")])
+    assert (outcome.unsupported, outcome.context) == ((NO_PROMPT,), "c")

@@ -11,11 +11,11 @@ import pytest
 from tests import warm
 
 from hookline.bridge.client import __file__ as client_file
-from hookline.bridge.entries import ENTRIES
-from hookline.bridge.install import bridge_command, commands_of, install, installed, uninstall
+from hookline.bridge.installation.entries import ENTRIES
+from hookline.bridge.installation.install import bridge_command, commands_of, install, installed, uninstall
 from hookline.bridge.judge import hosts
 from hookline.errors import HooklineError
-from hookline.settings import jsonc
+from hookline.settings.read import jsonc
 
 HOOKLINE = Path(sys.executable).with_name("hookline")
 FILES = {
@@ -116,10 +116,11 @@ def test_uninstall_leaves_everything_else_byte_for_byte(agent: str, before: str,
     assert uninstall(file) == []
 
 
-def test_a_command_of_a_hookline_that_has_moved_is_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["hook", "bridge"])
+def test_a_command_of_a_hookline_that_has_moved_is_replaced(command: str, tmp_path: Path) -> None:
     """Two of them would ask every guard twice."""
     file = tmp_path / "settings.json"
-    old = {"hooks": [{"type": "command", "command": "/old/bin/hookline bridge claude PreToolUse"}]}
+    old = {"hooks": [{"type": "command", "command": f"/old/bin/hookline {command} claude PreToolUse"}]}
     file.write_text(json.dumps({"hooks": {"PreToolUse": [old]}}))
     assert install("claude", file, ["PreToolUse"]) == ["PreToolUse"]
     assert commands_of(installed(file)["PreToolUse"]) == [bridge_command("claude", "PreToolUse")]
@@ -133,7 +134,7 @@ def test_where_the_client_can_not_be_used_the_command_itself_is_written(
     monkeypatch.setattr(sys, "argv", [str(HOOKLINE)])
     file = tmp_path / "settings.json"
     install("claude", file, ["PreToolUse"])
-    command = f"{HOOKLINE.resolve()} bridge claude PreToolUse --deadline 50 || exit 2"
+    command = f"{HOOKLINE.resolve()} hook claude PreToolUse --deadline 50 || exit 2"
     assert commands_of(installed(file)["PreToolUse"]) == [command]
     assert uninstall(file) == ["PreToolUse"]
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "hookline")])
@@ -203,7 +204,7 @@ def test_status_says_when_the_command_does_not_answer(own_home: Path) -> None:
     """A command whose program is gone is a problem, and the exit code says so."""
     file = own_home / ".claude" / "settings.json"
     file.parent.mkdir()
-    gone = {"hooks": [{"type": "command", "command": "/gone/bin/hookline bridge claude PreToolUse"}]}
+    gone = {"hooks": [{"type": "command", "command": "/gone/bin/hookline hook claude PreToolUse"}]}
     file.write_text(json.dumps({"hooks": {"PreToolUse": [gone]}}))
     got = hookline("status", "claude")
     assert got.returncode == 1
@@ -318,14 +319,16 @@ def test_explain_names_what_these_hooks_lose(own_home: Path) -> None:
     settings.parent.mkdir()
     hook = {"hooks": [{"type": "command", "command": "true", "name": "guard"}]}
     settings.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [hook], "BeforeModel": [hook]}}))
-    got = hookline("explain", "codex", "--json")
-    report = json.loads(got.stdout)
+    got = hookline("status", "codex", "--json")
+    report = json.loads(got.stdout)["effects"]
     by_event = {one["event"]: one for one in report["hooks"]}
     assert by_event["BeforeModel"]["asked_at"] == []
     assert by_event["BeforeTool"]["asked_at"] == ["PreToolUse"]
-    assert any(loss.startswith("a stop:") and "every later prompt" in loss for loss in by_event["BeforeTool"]["lost"])
+    assert any(
+        loss.startswith("a stop:") and "every later prompt" in loss for loss in by_event["BeforeTool"]["unsupported"]
+    )
     assert any("together with allow" in remark for remark in report["remarks"])
-    assert "will never run there" in hookline("explain", "codex").stdout
+    assert "will never run there" in hookline("status", "codex").stdout
 
 
 @pytest.mark.parametrize(
@@ -334,10 +337,9 @@ def test_explain_names_what_these_hooks_lose(own_home: Path) -> None:
         ("bridge\0ins\0", {"install"}),
         ("bridge\0install\0\0", {*ENTRIES}),
         ("bridge\0install\0claude\0--ev\0", {"--events"}),
-        ("bridge\0cl\0", {"claude"}),
+        ("hook\0cl\0", {"claude"}),
         ("log\0--agent\0cod\0", {"codex"}),
-        ("bridge\0claude\0--de\0", {"--deadline"}),
-        ("bridge\0claude\0UserP\0", {"UserPromptSubmit"}),
+        ("hook\0claude\0--de\0", {"--deadline"}),
     ],
 )
 def test_the_shell_completes_every_form(typed: str, expected: set[str]) -> None:
@@ -362,7 +364,7 @@ def test_doctor_shows_the_agents_that_hookline_guards(own_home: Path, project: P
     found = doctor()
     assert [sign["health"] for sign in found] == ["good", "odd"]
     assert "never asked so far" in found[0]["message"]
-    assert "hookline bridge explain claude" in found[1]["message"]
+    assert "hookline bridge status claude" in found[1]["message"]
     file = own_home / ".claude" / "settings.json"
     file.write_text(file.read_text().replace("client.py", "gone/hookline/bridge/client.py"))
     assert [sign["health"] for sign in doctor()] == ["bad"]

@@ -26,7 +26,7 @@ def settings(folder: Path, command: str, event: str = "BeforeTool", **options: A
 
 def bridge(folder: Path, question: Any, *words: str, agent: str = "claude") -> subprocess.CompletedProcess[str]:
     text = question if isinstance(question, str) else json.dumps({"cwd": str(folder), **question})
-    return warm.run(["bridge", agent, *words], stdin=text)
+    return warm.run(["hook", agent, *words], stdin=text)
 
 
 def test_a_guard_of_ours_denies_a_tool_of_claude_code(tmp_path: Path) -> None:
@@ -35,8 +35,12 @@ def test_a_guard_of_ours_denies_a_tool_of_claude_code(tmp_path: Path) -> None:
     got = bridge(tmp_path, QUESTION, "--settings", str(settings(tmp_path, command)))
     assert got.returncode == 0
     assert json.loads(got.stdout)["hookSpecificOutput"]["permissionDecisionReason"] == "not that"
-    told = json.loads((tmp_path / "told").read_text())
-    assert (told["tool_name"], told["session_id"], told["cwd"]) == ("run_shell_command", "s", str(tmp_path))
+    error_text = json.loads((tmp_path / "told").read_text())
+    assert (error_text["tool_name"], error_text["session_id"], error_text["cwd"]) == (
+        "run_shell_command",
+        "s",
+        str(tmp_path),
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,8 +138,8 @@ def test_a_project_is_found_from_the_directory_that_the_agent_works_in(
     below = project / "src"
     below.mkdir()
     monkeypatch.chdir(below)
-    told = own_home / "told"
-    command = f"cat > {told}; pwd >> {told}; exit 2"
+    error_text = own_home / "told"
+    command = f"cat > {error_text}; pwd >> {error_text}; exit 2"
     hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": command, "dialect": "claude"}]}]}
     file = project / ".llxprt" / "settings.json"
     file.parent.mkdir()
@@ -143,6 +147,6 @@ def test_a_project_is_found_from_the_directory_that_the_agent_works_in(
     assert warm.run(["trust", "--all", "--yes"]).returncode == 0
     got = bridge(below, {**QUESTION, "cwd": str(below)})
     assert "deny" in got.stdout
-    text = told.read_text()
+    text = error_text.read_text()
     assert f'"cwd":"{below}"' in text
     assert text.rstrip().endswith(str(project))

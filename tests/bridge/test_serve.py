@@ -1,6 +1,5 @@
 """The server: real processes ask it, also when it hangs, dies, or is of another version."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -126,7 +125,7 @@ def test_the_first_call_starts_a_server_and_the_next_one_uses_it(own_home: Path,
         assert state_path("serve.sock").stat().st_mode & 0o777 == 0o600
         assert running["calls"] == 0
         assert call(project) == first
-        assert call(project, command=[str(HOOKLINE), "bridge"]) == first
+        assert call(project, command=[str(HOOKLINE), "hook"]) == first
         counted = status()
         assert counted is not None
         assert counted["calls"] == 2
@@ -365,9 +364,9 @@ def test_a_server_of_another_user_is_not_asked(own_home: Path, project: Path, tm
     write_settings(own_home, "echo no >&2; exit 2")
     state_path("").mkdir(mode=0o777)
     state_path("").chmod(0o777)
-    heard = tmp_path / "heard"
-    heard.touch()
-    heard.chmod(0o666)
+    request = tmp_path / "heard"
+    request.touch()
+    request.chmod(0o666)
     code = """\
 import socket, sys
 listener = socket.socket(socket.AF_UNIX)
@@ -382,13 +381,13 @@ while True:
     words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-I", "-c", code]
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(folder.stat().st_mode | 0o011)
-    stranger = subprocess.Popen([*words, str(heard)], cwd=state_path(""), stdout=subprocess.PIPE)
+    stranger = subprocess.Popen([*words, str(request)], cwd=state_path(""), stdout=subprocess.PIPE)
     try:
         assert stranger.stdout is not None
         assert stranger.stdout.readline() == b"up\n"
         state_path("serve.sock").chmod(0o777)
         assert reason(call(project)[1]) == "no"
-        assert heard.read_bytes() == b""
+        assert request.read_bytes() == b""
     finally:
         stranger.kill()
         stranger.communicate()
@@ -473,52 +472,6 @@ def test_the_client_loads_next_to_nothing() -> None:
     assert {*got.stdout.split()} - {*bare.stdout.split()} == {"_socket"}
 
 
-def test_http_answers_those_who_have_the_token(own_home: Path, project: Path) -> None:
-    """In the agent's JSON, also for a broken bridge; nobody else gets anything."""
-    write_settings(own_home, "echo no >&2; exit 2")
-    file = state_path("http-token")
-    process = subprocess.Popen([str(HOOKLINE), "serve", "--http", "0"], stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        port = int(process.stdout.readline().split("/")[2].partition(":")[2])
-        assert file.stat().st_mode & 0o777 == 0o600
-        token = file.read_text().strip()
-        body = json.dumps({**SHELL, "cwd": str(project)})
-        good = {"Host": f"127.0.0.1:{port}", "Authorization": f"Bearer {token}"}
-
-        def post(
-            path: str = "/bridge/claude/PreToolUse", text: str = body, method: str = "POST", **headers: str
-        ) -> tuple[int, str]:
-            return asyncio.run(exchange(port, method, path, {**good, **headers}, text))
-
-        code, answer = post()
-        assert (code, reason(answer)) == (200, "no")
-        assert post(Authorization="Bearer wrong")[0] == 401
-        assert post(Host="evil.example")[0] == 421
-        assert post("/elsewhere")[0] == 404
-        assert post("/bridge/claude/PreToolUse/x")[0] == 404
-        assert post(method="GET")[0] == 405
-        assert post(**{"Content-Length": str(2**40)})[0] == 413
-        code, answer = post(text="nonsense")
-        assert (code, "is not JSON" in reason(answer)) == (200, True)
-        assert post("/bridge/claude/Stop", json.dumps({"cwd": str(project)}))[0] == 200
-    finally:
-        process.terminate()
-        process.communicate(timeout=45)
-    assert process.returncode == 0
-
-
-async def exchange(port: int, method: str, path: str, headers: dict[str, str], body: str) -> tuple[int, str]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    lines = {"Content-Length": str(len(body)), **headers}
-    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-    writer.write(f"{method} {path} HTTP/1.1\r\n{head}\r\n{body}".encode())
-    answer = (await asyncio.wait_for(reader.read(), 45)).decode()
-    writer.close()
-    await writer.wait_closed()
-    return int(answer.split()[1]), answer.partition("\r\n\r\n")[2]
-
-
 def test_a_changed_program_on_the_callers_path_is_not_trusted(own_home: Path, project: Path, serve: Serve) -> None:
     """Trust covers the program that this caller's hook would run, not one that the server would find."""
     write_settings(own_home, "true")
@@ -540,7 +493,7 @@ def test_a_changed_program_on_the_callers_path_is_not_trusted(own_home: Path, pr
 
 
 @pytest.mark.attack("30.F4", "a question on stdin that does not end, where a server runs")
-@pytest.mark.parametrize("command", [CLIENT, [str(HOOKLINE), "bridge"]], ids=["client", "command"])
+@pytest.mark.parametrize("command", [CLIENT, [str(HOOKLINE), "hook"]], ids=["client", "command"])
 def test_stdin_that_does_not_end_is_a_deny(serve: Serve, command: list[str]) -> None:
     """The client reads stdin itself, and must not wait for it past the deadline."""
     serve()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests import warm
 
-from hookline.bridge.memory import StoppedSessions
+from hookline.bridge.state_files import StoppedSessions
 
 STOP = """printf '{"continue": false, "stopReason": "enough"}'"""
 # Agent: a tool event, a prompt event, the end of a turn, the end of the session.
@@ -48,7 +48,7 @@ def ask(
 ) -> subprocess.CompletedProcess[str]:
     names = {"codex": "session_id", "cursor": "conversation_id", "copilot": "sessionId"}
     question = {names.get(agent, "session_id"): session, "cwd": str(project), "hook_event_name": event, **fields}
-    return warm.run(["bridge", agent, event], stdin=json.dumps(question), cwd=project)
+    return warm.run(["hook", agent, event], stdin=json.dumps(question), cwd=project)
 
 
 def is_refused(got: subprocess.CompletedProcess[str]) -> bool:
@@ -128,7 +128,10 @@ def test_log_and_stats_choose_by_agent(own_home: Path, project: Path) -> None:
         return warm.run([*words, "--json"], cwd=project).stdout
 
     assert {json.loads(line)["agent"] for line in run("log", "--agent", "codex").splitlines()} == {"codex"}
-    runs = [json.loads(run("stats", *words))["hooks"] for words in ((), ("--agent", "claude"), ("--agent", "gemini"))]
+    runs = [
+        json.loads(run("log", "--stats", *words))["hooks"]
+        for words in ((), ("--agent", "claude"), ("--agent", "gemini"))
+    ]
     assert [[hook["runs"] for hook in hooks] for hooks in runs] == [[2], [1], []]
 
 
@@ -137,10 +140,10 @@ def test_what_gets_lost_is_told_on_stderr_and_in_the_log(own_home: Path, project
     write_settings(own_home, {"BeforeAgent": """printf '{"systemMessage": "mind the gap"}'"""})
     got = ask(project, "cursor", "beforeSubmitPrompt", {"prompt": "x"})
     assert json.loads(got.stdout) == {"continue": True}
-    assert "lost in this agent: a note for the model" in got.stderr
-    lost = [record["message"] for record in records(project) if record["kind"] == "bridge"]
-    assert len(lost) == 1
-    assert "not passed on: a note for the model" in lost[0]
+    assert "not supported by this agent: a note for the model" in got.stderr
+    unsupported = [record["message"] for record in records(project) if record["kind"] == "bridge"]
+    assert len(unsupported) == 1
+    assert "not passed on: a note for the model" in unsupported[0]
 
 
 @pytest.mark.parametrize("agent", [*QUESTIONS, "claude", "gemini"])
@@ -164,7 +167,7 @@ def test_a_prompt_is_refused_when_the_bridge_is_broken(agent: str, own_home: Pat
 )
 def test_words_that_can_not_be_understood_are_a_no(words: tuple[str, ...]) -> None:
     """An agent goes on when its hook command merely fails."""
-    command = ["bridge", "claude", *words]
+    command = ["hook", "claude", *words]
     got = warm.run(command, stdin="{}")
     assert got.returncode == 2
     assert got.stderr.startswith("hookline: ")
@@ -197,7 +200,7 @@ def test_a_question_that_can_not_be_read_is_refused_in_the_words_of_its_event(pr
     """Copilot CLI only warns about exit code 2 at a prompt; elsewhere it could make an agent go on after its turn."""
 
     def broken(agent: str, event: str) -> tuple[int, str]:
-        got = warm.run(["bridge", agent, event], stdin="{", cwd=project)
+        got = warm.run(["hook", agent, event], stdin="{", cwd=project)
         assert "is not JSON" in got.stderr
         return got.returncode, got.stdout
 

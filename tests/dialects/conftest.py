@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hookline import Config, ToolResult, execute_tool_with_hooks
-from hookline.engine.beside import BESIDE
-from hookline.log.logger import MemorySink
+from hookline.log.write.logger import MemorySink
+from hookline.runners.background import BACKGROUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ async def between(
     settings = {"enableHooks": True, "dialect": dialect, "hooks": hooks}
     config = Config(settings=settings, working_dir=str(project), log_sinks=[log])
     result = await execute_tool_with_hooks(config, tool, arguments, execute, on_ask=on_ask)
-    await asyncio.to_thread(BESIDE.join, 10)
+    await asyncio.to_thread(BACKGROUND.join, 10)
     if (system := config.get_hook_system()) is not None:
         system.dispose()
     messages = tuple(record.message for record in log.records)

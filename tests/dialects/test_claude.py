@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.dialects._condition import meets
+from hookline.dialects.conditions import meets
 
 if TYPE_CHECKING:
     from tests.dialects.conftest import Call

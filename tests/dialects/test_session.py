@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 from hookline import Config
-from hookline.agent.approval import Approval, Approver, Permissions, Reply, Request
-from hookline.agent.background import BackgroundHooks
-from hookline.agent.contents import content_from_json, user_content
-from hookline.agent.scheduler import ToolScheduler
-from hookline.agent.tool import CallStatus, ToolCall, ToolContext
-from hookline.agent.toolbox import default_toolbox
-from hookline.agent.tools.shell import RUN_SHELL_COMMAND
-from hookline.agent.transcript import Transcript
-from hookline.contract.events import HookEventName
-from hookline.contract.verdict import Verdict
+from hookline.apps.agent.approval.approver import Approval, Approver, Permissions, Reply, Request
+from hookline.apps.agent.background import BackgroundHooks
+from hookline.apps.agent.conversation.contents import content_from_json, user_content
+from hookline.apps.agent.conversation.transcript import Transcript
+from hookline.apps.agent.scheduler import ToolScheduler
+from hookline.apps.agent.tool import CallStatus, ToolCall, ToolContext
+from hookline.apps.agent.toolbox import default_toolbox
+from hookline.apps.agent.tools.shell import RUN_SHELL_COMMAND
+from hookline.client.triggers.tools import fire_permission_hook
 from hookline.hook import Ask
-from hookline.triggers.tools import fire_permission_hook
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
 
 
 def configured(project: Path, event: str, command: str, dialect: str = "claude", **options: Any) -> Config:
@@ -334,7 +334,7 @@ def test_matchers_of_lifecycle_events(project: Path, dialect: str, matcher: str,
 
 
 PROGRAM = """
-import hookline.engine.beside, asyncio, sys
+import hookline.runners.background, asyncio, sys
 from hookline import Config, ToolResult, execute_tool_with_hooks
 hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "echo $$ >> pids; sleep 60", "async": True}]}]}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hookline.cli.main import main
+from hookline.apps.cli.main import main
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_list(settings: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_explain(settings: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The plan for one of our tools has a hook that matches another agent's name of it."""
-    text = shown(capsys, "explain", "BeforeTool", "--tool", "run_shell_command", "--settings", settings)
+    text = shown(capsys, "fire", "--plan", "BeforeTool", "--tool", "run_shell_command", "--settings", settings)
     assert "in the words of Claude Code as PreToolUse" in text
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.events import HookEventName
 from hookline.dialects.claude import CLAUDE
 from hookline.dialects.codex import CODEX
 from hookline.dialects.gemini import GEMINI
 from hookline.dialects.table import Dialect, Event, Printed, Reading, UntranslatableError
+from hookline.protocol.events import HookEventName
 
 FACTS = {"session_id": "s1", "cwd": "/w", "timestamp": "2026-01-01T00:00:00.000Z", "transcript_path": "/t.jsonl"}
 DIALECTS = (CLAUDE, CODEX, GEMINI)

@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 from msgspec.structs import asdict
 
-from hookline.bus import InProcessBus
-from hookline.cli.main import main
-from hookline.config import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.messages import Message
-from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
+from hookline.apps.cli.main import main
+from hookline.client.bus import InProcessBus
+from hookline.client.config import Config
+from hookline.client.triggers.tools import ToolResult, execute_tool_with_hooks
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.triggers.tools import ToolResult, execute_tool_with_hooks
+from hookline.protocol.events import HookEventName
+from hookline.protocol.messages import Message
+from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "golden" / "conformance.json").read_text())
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

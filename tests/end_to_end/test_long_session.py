@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import pytest
 from tests.patience import until
 
-from hookline.contract.events import HookEventName
+from hookline.protocol.events import HookEventName
 from hookline.testing import calls, says
 
 if TYPE_CHECKING:

@@ -4,19 +4,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hookline.contract.answers import read_stdout, warning_from_stderr
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, WorkerOptions
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY, ConfigSource
-from hookline.engine.advice import IS_WORKER, ONLY_WATCHES, advise
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.notices.advice import IS_WORKER, ONLY_WATCHES, advise
+from hookline.protocol.answers import read_stdout, warning_from_stderr
+from hookline.protocol.constants import LIFECYCLE_REMEDY, ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry, WorkerCommand, WorkerOptions
 
 E = HookEventName
 
 
 def hook(event: HookEventName, *, is_applied: bool = True) -> HookEntry:
     return HookEntry(
-        event=event, source=ConfigSource.USER, origin="u", location="l", command="c", is_applied=is_applied
+        event=event, source=ConfigSource.USER, origin="u", location="l", run=CommandLine("c"), is_applied=is_applied
     )
 
 
@@ -43,7 +43,9 @@ def test_the_first_line_of_a_worker_is_recognized(given: dict[str, Any], is_work
     assert (IS_WORKER in advice(E.BEFORE_TOOL, given)) is is_worker
     answer = read_stdout(json.dumps(given))
     assert answer is not None
-    assert IS_WORKER not in advise(replace(hook(E.BEFORE_TOOL), worker=WorkerOptions()), answer)
+    assert IS_WORKER not in advise(
+        replace(hook(E.BEFORE_TOOL), run=WorkerCommand("c", options=WorkerOptions())), answer
+    )
 
 
 HEARD = 'a block only passes its reason on to the model on AfterTool; to end the session answer {"continue": false}'

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.answers import Answer, read_object
-from hookline.engine.changes import (
+from hookline.engine.merge import Rule, merge_field_replacement, merge_or_decision
+from hookline.engine.rewrites import (
     Change,
     add_context,
     change_arguments,
@@ -13,7 +13,7 @@ from hookline.engine.changes import (
     change_response,
     no_change,
 )
-from hookline.engine.merge import Rule, merge_field_replacement, merge_or_decision
+from hookline.protocol.answers import Answer, read_object
 
 RULES: Mapping[Callable[..., Any], Rule] = {
     change_arguments: merge_or_decision,

@@ -5,12 +5,17 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from hookline.contract.answers import ToolSelection, read_stdout, warning_from_stderr
-from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.outputs import BeforeToolHookOutput
-from hookline.contract.results import AggregatedHookResult
-from hookline.contract.verdict import (
+from hookline.engine.decide import HookAggregator, decide
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.formats.outputs import BeforeModelHookOutput
+from hookline.protocol.answers import ToolSelection, read_stdout, warning_from_stderr
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import LIFECYCLE_EVENTS, HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.protocol.outputs import BeforeToolHookOutput
+from hookline.protocol.results import AggregatedHookResult
+from hookline.protocol.text.json_text import stringify_json
+from hookline.protocol.verdict import (
     HookError,
     HookExecutionPlan,
     HookExecutionResult,
@@ -19,14 +24,9 @@ from hookline.contract.verdict import (
     SkipKind,
     Verdict,
 )
-from hookline.contract.vocabulary import ConfigSource
-from hookline.contract.wire import stringify_json
-from hookline.engine.decide import HookAggregator, decide
-from hookline.engine.event_table import EVENT_TABLE
-from hookline.formats.outputs import BeforeModelHookOutput
 
 E = HookEventName
-HOOK = HookEntry(event=E.BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", command="guard")
+HOOK = HookEntry(event=E.BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", run=CommandLine("guard"))
 TOOL = {"tool_name": "ls", "tool_input": {"path": "/a", "mode": "w"}}
 
 
@@ -51,7 +51,7 @@ def run(
 ) -> HookExecutionResult:
     reads = EVENT_TABLE[event].reads
     return HookExecutionResult(
-        hook=replace(HOOK, event=event, command=name, rank=rank),
+        hook=replace(HOOK, event=event, run=CommandLine(name), rank=rank),
         event=event,
         success=success,
         exit_code=0 if success else 1,

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import ConfigSource
 from hookline.engine.run import HookRunner, Inherited
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
 
 NAMES = ("LLXPRT_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
 
 def hook(command: str) -> HookEntry:
     return HookEntry(
-        event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", command=command
+        event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", run=CommandLine(command)
     )
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from hookline.config import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.records import LogLevel, LogRecord, Start
-from hookline.contract.vocabulary import LIFECYCLE_REMEDY
-from hookline.log.file import FileSink
-from hookline.log.logger import MemorySink
+from hookline.client.config import Config
+from hookline.log.write.logger import DurableSink, MemorySink
+from hookline.log.write.sink import FileSink
+from hookline.protocol.constants import LIFECYCLE_REMEDY
+from hookline.protocol.events import HookEventName
+from hookline.protocol.records import LogLevel, LogRecord, Start
 
 
 def says(answer: object) -> str:
@@ -295,21 +295,6 @@ def test_many_hooks_that_do_not_match_are_told_in_one_record(project: Path) -> N
     }
 
 
-def test_a_hook_that_runs_for_want_of_certainty_is_told(project: Path) -> None:
-    """A matcher that would take forever does not hang the agent, and its hook runs: a guard too many, with a word."""
-    tool = "x" * 60 + "!"
-    records = log_of(
-        project, "BeforeTool", {"type": "command", "command": "exit 2", "name": "g"}, tool=tool, matcher="^(x+)+$"
-    )
-    (record,) = of_kind(records, "settings")
-    assert (record.level, record.to_dict()["hook"], record.to_dict()["subject"]) == (LogLevel.WARN, "g", tool)
-    assert record.message == (
-        f"BeforeTool: g runs, although there was not enough time to compare its matcher '^(x+)+$' with '{tool}'; in"
-        f" {record.to_dict()['origin']}: hooks.BeforeTool[0].hooks[0] write a pattern without nested repetition"
-    )
-    assert [one.to_dict()["exitCode"] for one in of_kind(records, "hook")] == [2]
-
-
 def test_a_plan_is_told_once(project: Path) -> None:
     """A hook that is skipped again and again for the same reason is told of when the plan is made."""
     assert len(of_kind(log_of(project, "BeforeTool", "true", matcher="write", times=3), "skip")) == 1
@@ -430,7 +415,7 @@ def test_a_fault_while_telling_is_told_of_its_event(project: Path, monkeypatch: 
     assert "speechless" in record.to_dict()["traceback"]
 
 
-class DurableSink(MemorySink):
+class KeepsStarts(MemorySink, DurableSink):
     """A sink that also keeps starts."""
 
     def __init__(self) -> None:
@@ -464,37 +449,10 @@ def test_that_hooks_start_is_in_the_file_before_they_run(project: Path, tmp_path
     assert of_kind(memory.records, "start") == []
 
 
-def test_the_start_of_a_hook_is_in_the_log_while_it_runs(project: Path, tmp_path: Path) -> None:
-    """The log's thread is not woken up for a hook that is over soon; for others it is."""
-    log, is_second = tmp_path / "state" / "hooks.jsonl", tmp_path / "second"
-    sees_its_start = f"until [ $(grep -c '\"start\"' '{log}') -ge 2 ]; do sleep 0.01; done"
-    command = f"[ ! -e '{is_second}' ] || {sees_its_start}"
-    hook = {"type": "command", "name": "patient", "command": command, "timeout": 15_000}
-    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
-
-    def is_written() -> bool:
-        return bool(list(log.parent.glob(".*.started"))) and b'"kind":"event"' in log.read_bytes()
-
-    async def main() -> bool:
-        system = Config(project, session_id="s1", settings=settings).get_hook_system()
-        assert system is not None
-        await system.initialize()
-        handler = system.get_event_handler()
-        await handler.fire_event("BeforeTool", {"tool_name": "ls", "tool_input": {}})
-        while not is_written():  # noqa: ASYNC110 - now the thread sleeps, and starts are stored
-            await asyncio.sleep(0.01)
-        is_second.touch()
-        result = await handler.fire_event("BeforeTool", {"tool_name": "ls", "tool_input": {}})
-        system.dispose()
-        return result.success
-
-    assert asyncio.run(main())
-
-
 @pytest.mark.parametrize("ending", ["event", "cancel", "fault"])
 def test_whatever_ends_an_event_has_the_id_of_its_start(project: Path, ending: str) -> None:
     """So a start without an end is one whose program ended."""
-    sink = DurableSink()
+    sink = KeepsStarts()
     hook = {"type": "command", "command": "sleep 10" if ending == "cancel" else "true", "name": "guard"}
     settings = {
         "enableHooks": True,
@@ -529,7 +487,7 @@ def test_whatever_ends_an_event_has_the_id_of_its_start(project: Path, ending: s
 
 def test_an_event_that_no_hook_runs_for_has_no_start(project: Path) -> None:
     """Nothing could end the program, and nothing is waited for."""
-    sink = DurableSink()
+    sink = KeepsStarts()
     settings = {"enableHooks": True, "hooksConfig": {"log": {"enabled": False}}, "hooks": {}}
 
     async def main() -> None:

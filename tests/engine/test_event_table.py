@@ -2,11 +2,6 @@ import typing
 
 import pytest
 
-from hookline.contract.answers import ANY_FIELD
-from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.inputs import HookInput
-from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.engine.changes import no_change
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.merge import (
     merge_field_replacement,
@@ -14,7 +9,12 @@ from hookline.engine.merge import (
     merge_or_decision,
     merge_tool_selection,
 )
+from hookline.engine.rewrites import no_change
 from hookline.formats.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
+from hookline.protocol.answers import ANY_FIELD
+from hookline.protocol.events import LIFECYCLE_EVENTS, HookEventName
+from hookline.protocol.inputs import HookInput
+from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
 
 E = HookEventName
 

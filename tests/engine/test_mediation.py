@@ -11,17 +11,17 @@ from typing import Any, NoReturn, TypeGuard
 import pytest
 from google.genai import types
 
-from hookline.bus import InProcessBus
-from hookline.config import Config
-from hookline.contract import inputs
-from hookline.contract.events import HookEventName
-from hookline.contract.llm import GenerateContentParameters
-from hookline.contract.messages import Message
-from hookline.contract.records import LogLevel
-from hookline.contract.results import failure_verdict
-from hookline.contract.verdict import Verdict
+from hookline.client.bus import InProcessBus
+from hookline.client.config import Config
 from hookline.engine.mediation import respond
-from hookline.log.logger import MemorySink
+from hookline.log.write.logger import MemorySink
+from hookline.protocol import inputs
+from hookline.protocol.events import HookEventName
+from hookline.protocol.llm import GenerateContentParameters
+from hookline.protocol.messages import Message
+from hookline.protocol.records import LogLevel
+from hookline.protocol.results import failure_verdict
+from hookline.protocol.verdict import Verdict
 
 REQUEST, RESPONSE = "hook-execution-request", "hook-execution-response"
 

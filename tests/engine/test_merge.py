@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.contract.answers import Answer, ToolSelection, read_object, warning_from_stderr
-from hookline.contract.outputs import BeforeToolHookOutput
 from hookline.engine.merge import (
     Merged,
     Rule,
@@ -16,6 +14,8 @@ from hookline.engine.merge import (
     merge_or_decision,
     merge_tool_selection,
 )
+from hookline.protocol.answers import Answer, ToolSelection, read_object, warning_from_stderr
+from hookline.protocol.outputs import BeforeToolHookOutput
 
 Given = Mapping[str, Any]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, PolicyMark
-from hookline.contract.vocabulary import ConfigSource
-from hookline.engine.programs import Programs
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry, PolicyMark
+from hookline.settings.trust.worker_source import WorkerSources
 
 
 def make_hook(command: str, policy: PolicyMark | None = None) -> HookEntry:
@@ -17,7 +17,7 @@ def make_hook(command: str, policy: PolicyMark | None = None) -> HookEntry:
         source=ConfigSource.USER,
         origin="o",
         location="l",
-        command=command,
+        run=CommandLine(command),
         policy=policy,
     )
 
@@ -30,11 +30,11 @@ def test_a_module_of_a_policy_counts_although_no_command_names_it(tmp_path: Path
     (folder / "words.py").write_text("")
     files = {name: sha256((folder / name).read_bytes()).hexdigest() for name in ("guard.py", "words.py")}
     hook = make_hook(f"python3 {folder}/guard.py", PolicyMark(version=1, directory=str(folder), files=files))
-    programs = Programs()
-    before = programs.program(hook, str(tmp_path), {})
-    assert programs.program(hook, str(tmp_path), {}) == before
+    programs = WorkerSources()
+    before = programs.snapshot(hook, str(tmp_path), {})
+    assert programs.snapshot(hook, str(tmp_path), {}) == before
     (folder / "words.py").write_text("evil")
-    assert programs.program(hook, str(tmp_path), {}) != before
+    assert programs.snapshot(hook, str(tmp_path), {}) != before
 
 
 def test_a_program_is_looked_for_on_the_path_of_the_hook(project: Path) -> None:
@@ -43,22 +43,22 @@ def test_a_program_is_looked_for_on_the_path_of_the_hook(project: Path) -> None:
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
-    programs, hook = Programs(), make_hook("guard")
+    programs, hook = WorkerSources(), make_hook("guard")
     env = {"PATH": f"/usr/bin:{tool.parent}"}
-    before, elsewhere = (programs.program(hook, str(project), each) for each in (env, {"PATH": "/usr/bin"}))
+    before, elsewhere = (programs.snapshot(hook, str(project), each) for each in (env, {"PATH": "/usr/bin"}))
     tool.write_text("#!/bin/sh\nexit 2\n")
-    assert programs.program(hook, str(project), env) != before
-    assert programs.program(hook, str(project), {"PATH": "/usr/bin"}) == elsewhere
+    assert programs.snapshot(hook, str(project), env) != before
+    assert programs.snapshot(hook, str(project), {"PATH": "/usr/bin"}) == elsewhere
 
 
-@pytest.mark.parametrize("look", [Programs.program, Programs.signatures])
+@pytest.mark.parametrize("look", [WorkerSources.snapshot, WorkerSources.signatures])
 def test_the_directory_counts(tmp_path: Path, look: object) -> None:
     """By where it is and which one it is, with or without links; one that is gone is another one, too."""
     link, first, second = tmp_path / "link", tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()
     link.symlink_to(first)
-    programs, hook, seen = Programs(), make_hook("true"), []
+    programs, hook, seen = WorkerSources(), make_hook("true"), []
 
     def see() -> None:
         assert callable(look)

@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.events import HookEventName
-from hookline.contract.vocabulary import ConfigSource
 from hookline.engine.registry import HookRegistry
 from hookline.errors import HookRegistryNotInitializedError
-from hookline.log.logger import HookLogger, MemorySink
-from hookline.settings.decode import decode_settings
-from hookline.settings.read import Layer
+from hookline.log.write.logger import HookLogger, MemorySink
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
 
 
 def hook(command: str, **options: Any) -> dict[str, Any]:

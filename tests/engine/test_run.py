@@ -10,23 +10,24 @@ from typing import Any
 import pytest
 from tests.patience import with_enough_time
 
-from hookline.child.batch import ChildLimits, ChildOutcome
-from hookline.contract.answers import Answer, deny, read_object, warning_from_stderr
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, HttpTarget
-from hookline.contract.verdict import HookExecutionResult, Skip, SkipKind
-from hookline.contract.vocabulary import ConfigSource, HookType, OnError
-from hookline.contract.wire import stringify_json
 from hookline.engine.decide import decide
+from hookline.engine.outcome import result_of
 from hookline.engine.plan import plan
-from hookline.engine.reading import read_run
 from hookline.engine.run import HookRunner, blocked_by, skips
-from hookline.engine.telling import ask_each
+from hookline.protocol.answers import Answer, deny, read_object, warning_from_stderr
+from hookline.protocol.constants import ConfigSource, HookType, OnError
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry, HookRun, HttpTarget, Unsupported
+from hookline.protocol.text.json_text import stringify_json
+from hookline.protocol.verdict import HookExecutionResult, Skip, SkipKind
+from hookline.runners.dialect import prepare
+from hookline.runners.process.batch import ChildLimits, ChildOutcome
 
 
-def hook(command: str | None, *, event: HookEventName = HookEventName.BEFORE_TOOL, **options: Any) -> HookEntry:
+def hook(run: str | HookRun, *, event: HookEventName = HookEventName.BEFORE_TOOL, **options: Any) -> HookEntry:
+    run = CommandLine(run) if isinstance(run, str) else run
     return HookEntry(
-        event=event, source=ConfigSource.USER, origin="settings.json", location="hooks", command=command, **options
+        event=event, source=ConfigSource.USER, origin="settings.json", location="hooks", run=run, **options
     )
 
 
@@ -369,10 +370,9 @@ def test_the_chain_is_told_by_rank(project: Path) -> None:
 
 
 @pytest.mark.req("HOOK-195")
-@pytest.mark.parametrize("command", [None, "touch started"])
-def test_a_plugin_hook_fails_and_blocks_nothing(project: Path, command: str | None) -> None:
+def test_a_plugin_hook_fails_and_blocks_nothing(project: Path) -> None:
     """A plugin cannot be run: it fails in its place, and the hooks around it run."""
-    plugin = hook(command, type=HookType.PLUGIN)
+    plugin = hook(Unsupported(HookType.PLUGIN))
     before, failed, after = parallel([hook("echo 1"), plugin, hook("echo 2")], told(project))
     assert [before.stdout, after.stdout] == ["1\n", "2\n"]
     assert failed == HookExecutionResult(
@@ -405,7 +405,7 @@ def test_a_hook_that_cannot_be_started_has_an_error(tmp_path: Path) -> None:
 
 def test_a_plugin_hook_that_must_not_fail_blocks(project: Path) -> None:
     """It is never run, so what it was to guard is not let through."""
-    (result,) = parallel([hook(None, type=HookType.PLUGIN, on_error=OnError.BLOCK)], told(project))
+    (result,) = parallel([hook(Unsupported(HookType.PLUGIN), on_error=OnError.BLOCK)], told(project))
     assert result.blocks
     assert result.answer is not None
     assert result.answer.why is not None
@@ -447,7 +447,9 @@ def test_the_end_of_each_hook_is_told_as_it_comes(project: Path, fails: bool) ->
     slow = hook("while [ ! -e done ]; do sleep 0.02; done; sleep 0.1")
     quick = hook("touch done")
     runner = HookRunner(on_end=tell)
-    results = asyncio.run(runner.execute_hooks_parallel([slow, hook(None, type=HookType.PLUGIN), quick], told(project)))
+    results = asyncio.run(
+        runner.execute_hooks_parallel([slow, hook(Unsupported(HookType.PLUGIN)), quick], told(project))
+    )
     # One that can't be run does not count as running either.
     assert ended == [None, quick.command, slow.command]
     assert [result.success for result in results] == [True, False, True]
@@ -674,8 +676,8 @@ def test_final_guards_come_after_a_chain(project: Path) -> None:
 def test_a_text_over_http_is_no_yes(body: bytes, blocks: bool, dialect: str, tmp_path: Path) -> None:
     """With onError block: a login page has the status 200, too."""
     target = HttpTarget(url="http://localhost/")
-    server = hook(None, type=HookType.HTTP, target=target, on_error=OnError.BLOCK, dialect=dialect)
+    server = hook(target, on_error=OnError.BLOCK, dialect=dialect)
     given = told(tmp_path, transcript_path="", tool_name="write_file", tool_input={})
-    (asked,) = ask_each([server], given, b"{}", {})
-    result = read_run(server, ChildOutcome(exit_code=0, stdout=body), b"{}", given, asked.telling)
+    (invocation,) = prepare([server], given, b"{}", {})
+    result = result_of(invocation, ChildOutcome(exit_code=0, stdout=body))
     assert result.blocks is blocks

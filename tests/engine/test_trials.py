@@ -1,4 +1,4 @@
-"""Hooks in the modes warn and shadow: they run and are logged, and change nothing."""
+"""Hooks in the mode shadow: they run and are logged, and change nothing."""
 
 import asyncio
 import json
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hookline import Hooks, ToolResult
-from hookline.cli.main import main
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings._rollout import share
-from hookline.settings.decode import decode_settings
-from hookline.settings.read import Layer
+from hookline import Config, Hooks, ToolResult
+from hookline.apps.cli.main import main
+from hookline.fleet.policy.rollout import share
+from hookline.protocol.constants import ConfigSource
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
 
 ANSWERS: dict[str, dict[str, Any]] = {
     "deny": {"decision": "deny", "reason": "not like this"},
@@ -38,10 +38,9 @@ async def fired(project: Path, given: dict[str, Any]) -> Any:
     return call, result
 
 
-@pytest.mark.parametrize("mode", ["shadow", "warn"])
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_a_trial_changes_nothing(mode: str, answer: str, tmp_path: Path) -> None:
-    call, result = asyncio.run(fired(tmp_path, settings(ANSWERS[answer], mode=mode)))
+def test_a_trial_changes_nothing(answer: str, tmp_path: Path) -> None:
+    call, result = asyncio.run(fired(tmp_path, settings(ANSWERS[answer], mode="shadow")))
     assert (call.blocked, call.stop, bool(call.ask), call.changed, call.note, call.context) == (
         *(False, False, False, False),
         *(None, None),
@@ -115,21 +114,18 @@ def test_what_a_trial_would_have_decided_is_shown(tmp_path: Path, capsys: pytest
     shown = capsys.readouterr().out
     assert "tried would block this (mode shadow): not like this" in shown
     assert "Would block." in shown
-    assert main(["stats", "--shadow", "--json", *words]) == 0
+    assert main(["log", "--stats", "--shadow", "--json", *words]) == 0
     (trial,) = json.loads(capsys.readouterr().out)["trials"]
     assert (trial["wouldBlock"], trial["wentOn"], trial["runs"]) == (1, 1, 1)
-    assert main(["stats", "--json", *words]) == 0
+    assert main(["log", "--stats", "--json", *words]) == 0
     assert json.loads(capsys.readouterr().out)["hooks"][0]["blocks"] == 0
 
 
-def test_the_person_is_told_what_a_warning_hook_would_have_decided(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "settings.json"
-    file.write_text(json.dumps(settings(ANSWERS["deny"], mode="warn")))
-    event = '{"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}'
-    words = ["--settings", str(file), "--project", str(tmp_path), "--json"]
-    assert main(["fire", "BeforeTool", "--input", event, *words]) == 0
-    verdict = json.loads(capsys.readouterr().out)["outcome"]
-    assert not verdict["blocked"]
-    assert "tried would block this (mode warn): not like this" in json.dumps(verdict)
+def test_the_mode_warn_is_an_error_and_the_hook_is_enforced(tmp_path: Path) -> None:
+    """A guard must not be weaker than before because its mode is gone."""
+    given = settings(ANSWERS["deny"], mode="warn")
+    (problem,) = Config(tmp_path, settings=given).get_settings().problems
+    assert problem.is_error
+    assert 'use "shadow"' in str(problem)
+    call, _ = asyncio.run(fired(tmp_path, given))
+    assert call.blocked

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hookline.config import Config
-from hookline.contract.events import HookEventName
+from hookline.client.config import Config
+from hookline.protocol.events import HookEventName
 
 EVENTS = ("BeforeTool", "AfterTool", "BeforeModel", "SessionStart")
 REASON = "untrusted: hooks of a project need trust; look at them and run: hookline trust"
@@ -57,7 +57,7 @@ def test_a_hook_that_comes_later_is_another_line(
     fire()
     capsys.readouterr()
     write(project, "new")
-    monkeypatch.setattr("hookline.settings.source._LOOK_AGAIN_S", 0.0)  # all of this may take less than it
+    monkeypatch.setattr("hookline.settings.read.source._LOOK_AGAIN_S", 0.0)  # all of this may take less than it
     fire()
     assert "BeforeTool hook new is not run: untrusted: " in capsys.readouterr().err
 

@@ -13,14 +13,14 @@ from unittest.mock import patch
 import pytest
 
 from hookline import Config
-from hookline.child.features import FEATURES
-from hookline.child.parked.interpreter import NotParkedError
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, ResourceLimits
-from hookline.contract.vocabulary import ConfigSource
-from hookline.engine.warmth import Warmth
-from hookline.settings.trust import TrustStore
-from hookline.system import HookSystem
+from hookline.engine.system import HookSystem
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry, ResourceLimits
+from hookline.runners.process.features import FEATURES
+from hookline.runners.warm.interpreter import NotWarmError
+from hookline.runners.warm_policy import WarmPolicy
+from hookline.settings.trust.store import TrustStore
 
 
 @pytest.fixture(autouse=True)
@@ -57,8 +57,8 @@ def fired(system: HookSystem, times: int = 4) -> list[str]:
         (run,) = verdict.runs
         assert (run.success, run.decision, run.error) == (True, "allow", None)
         ways.append(run.way.value)
-        parking = system._parts.warmth._parking  # type: ignore[union-attr]
-        assert parking is None or parking.wait_until_idle()
+        pool = system._parts.warm_policy._pool  # type: ignore[union-attr]
+        assert pool is None or pool.wait_until_idle()
     return ways
 
 
@@ -67,7 +67,7 @@ def test_the_third_run_is_warm(tmp_path: Path) -> None:
     """The log says so, and the end of the engine ends what was parked."""
     system = system_of(tmp_path)
     assert fired(system) == ["cold", "cold", "warm", "warm"]
-    pids = system._parts.warmth._parking.pids  # type: ignore[union-attr]
+    pids = system._parts.warm_policy._pool.pids  # type: ignore[union-attr]
     assert len(pids) == 2
     system.dispose()
     records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
@@ -117,7 +117,7 @@ def test_switched_off(tmp_path: Path, hook: dict[str, Any], options: dict[str, A
     """Then every run is cold, and nothing is loaded for it."""
     system = system_of(tmp_path, hook, **options)
     assert fired(system) == ["cold"] * 4
-    assert system._parts.warmth._parking is None  # type: ignore[union-attr]
+    assert system._parts.warm_policy._pool is None  # type: ignore[union-attr]
     system.dispose()
 
 
@@ -143,7 +143,7 @@ def test_the_settings_say_how_many(tmp_path: Path) -> None:
 
 def entry(command: str, **more: Any) -> HookEntry:
     event, source = HookEventName.BEFORE_TOOL, ConfigSource.USER
-    return HookEntry(event=event, source=source, origin="f", location="l", command=command, **more)
+    return HookEntry(event=event, source=source, origin="f", location="l", run=CommandLine(command), **more)
 
 
 OTHER_FORM = "only `python3 FILE ARGUMENTS` can be warm: "
@@ -172,7 +172,7 @@ def test_a_python_command_of_another_form_is_told_which_can_be_warm(command: str
     isolated = tmp_path / "isolated.py"
     isolated.write_text("#!/usr/bin/env -S python3 -I\n")
     isolated.chmod(0o755)
-    why = Warmth(8).why_cold(entry(command), os.environ, str(tmp_path))
+    why = WarmPolicy(8).why_cold(entry(command), os.environ, str(tmp_path))
     assert why is not None
     assert why.startswith(OTHER_FORM)
 
@@ -183,7 +183,7 @@ def test_commands_that_run_no_python_script_are_left_alone(command: str, tmp_pat
     (tmp_path / "hook.py").write_text("#!/usr/bin/env python3\n")
     (tmp_path / "guard.sh").write_text("#!/bin/sh\n")
     (tmp_path / "guard.sh").chmod(0o755)
-    assert Warmth(8).why_cold(entry(command), os.environ, str(tmp_path)) is None
+    assert WarmPolicy(8).why_cold(entry(command), os.environ, str(tmp_path)) is None
 
 
 @pytest.mark.req("WARM-009")
@@ -192,7 +192,7 @@ def test_a_wrapper_in_place_of_the_interpreter_is_named(tmp_path: Path) -> None:
     wrapper = tmp_path / "python3"
     wrapper.write_text('#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
     wrapper.chmod(0o755)
-    why = Warmth(8).why_cold(entry("./python3 hook.py"), os.environ, str(tmp_path))
+    why = WarmPolicy(8).why_cold(entry("./python3 hook.py"), os.environ, str(tmp_path))
     assert why == "its interpreter is a script that starts another program; name the interpreter itself"
 
 
@@ -207,7 +207,7 @@ def test_a_wrapper_in_place_of_the_interpreter_is_named(tmp_path: Path) -> None:
 )
 def test_limits_and_network_are_named_as_they_are_given(limits: ResourceLimits, names: str, tmp_path: Path) -> None:
     (tmp_path / "hook.py").touch()
-    why = Warmth(8).why_cold(entry(f"{sys.executable} hook.py", limits=limits), os.environ, str(tmp_path))
+    why = WarmPolicy(8).why_cold(entry(f"{sys.executable} hook.py", limits=limits), os.environ, str(tmp_path))
     assert why == f"it has {names}"
 
 
@@ -221,7 +221,7 @@ def test_a_script_that_finds_no_room_is_told_how_to_make_it(tmp_path: Path) -> N
     (tmp_path / "second.py").touch()
     for _ in range(3):
         asyncio.run(runner.execute_hooks_parallel((second,), {"cwd": str(tmp_path), "hook_event_name": "BeforeTool"}))
-        assert runner.warmth.wait_until_parked(30)
+        assert runner.warm_policy.wait_until_warm(30)
     why = runner.why_cold(second)
     system.dispose()
     assert why == "1 script waits already; a larger hooksConfig.warm.max allows more"
@@ -230,7 +230,7 @@ def test_a_script_that_finds_no_room_is_told_how_to_make_it(tmp_path: Path) -> N
 @pytest.mark.req("WARM-009")
 def test_a_start_that_ignores_us_is_named(tmp_path: Path) -> None:
     """A file `python._pth` and the like; the trial of the start has said what."""
-    with patch("hookline.child.parked.parking.try_start", side_effect=NotParkedError("it is odd")):
+    with patch("hookline.runners.warm.pool.probe", side_effect=NotWarmError("it is odd")):
         system = system_of(tmp_path)
         assert fired(system, 3) == ["cold"] * 3
         (hook,) = system.get_all_hooks()

@@ -20,12 +20,12 @@ import pytest
 from tests.patience import descriptors, traced
 
 from hookline import Hooks
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.log.logger import MemorySink
-from hookline.settings.fingerprint import Fingerprinter
-from hookline.settings.paths import SettingsPaths
-from hookline.settings.trust import TrustStore
+from hookline.log.write.logger import MemorySink
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import HookEntry
+from hookline.settings.read.paths import SettingsPaths
+from hookline.settings.trust.fingerprint import Fingerprinter
+from hookline.settings.trust.store import TrustStore
 
 SCRIPT = """
 import os, sys, time
@@ -125,7 +125,7 @@ class Workshop:
         first = asyncio.create_task(session.before_tool(gate, {}))
         await until_in_loop((self.project / "entered").exists)
         second = asyncio.create_task(session.before_tool("x", {}))
-        running = system.get_event_handler().runner.stays.workers._running
+        running = system.get_event_handler().runner.resources.workers._running
         await until_in_loop(lambda: any(each.worker._waiting for each in running.values()))
         return first, second
 

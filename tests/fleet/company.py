@@ -8,22 +8,22 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hookline.config import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.verdict import Verdict
-from hookline.settings.policy.documents import (
+from hookline.client.config import Config
+from hookline.fleet.policy.documents import (
     Bundle,
     Document,
     PackedFile,
-    Signed,
+    SignedDocument,
     Switch,
     Switches,
     now,
     packed,
     unsigned,
 )
-from hookline.settings.policy.keys import new_key, sign
-from hookline.settings.policy.place import PolicyPlace, Taken
+from hookline.fleet.policy.keys import new_key, sign
+from hookline.fleet.policy.store import PolicyStore, Taken
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
 
 DENY = "echo no >&2; exit 2"
 LATER = timedelta(days=1)
@@ -53,9 +53,9 @@ class Company:
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps({"hooksConfig": options}))
 
-    def place(self, team: str = "all") -> PolicyPlace:
+    def place(self, team: str = "all") -> PolicyStore:
         """The directory of the machine."""
-        return PolicyPlace(self.directory, (self.key,), team)
+        return PolicyStore(self.directory, (self.key,), team)
 
     def bundle(
         self,
@@ -84,7 +84,7 @@ class Company:
         """What is off."""
         return Switches(version=version, issued=now(), teams=tuple(teams), switches=off)
 
-    def signed(self, document: Document) -> Signed:
+    def signed(self, document: Document) -> SignedDocument:
         """The document with the company's signature."""
         return sign(unsigned(document), self.key_file)
 

@@ -48,5 +48,5 @@ def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
 def patient() -> Iterator[None]:
     """Lets servers take their time, for tests that are not about it: a busy machine must not fail them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hookline.child.nats.CONNECT_S", 30.0)
+        patch.setattr("hookline.fleet.nats.connection.CONNECT_S", 30.0)
         yield

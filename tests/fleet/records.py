@@ -10,24 +10,24 @@ from typing import Any, TypeVar
 import msgspec
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import Stored, make_stream, stored
-from hookline.child.nats import close, connect, connected
-from hookline.child.nats_bucket import Bucket, make_bucket, set_value
-from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects
-from hookline.contract.records import EventRecord, HookRecord, LogLevel
+from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects
+from hookline.fleet.nats.bucket import Bucket, make_bucket, set_value
+from hookline.fleet.nats.connection import close, connect, connected
+from hookline.fleet.nats.jetstream import Stored, make_stream, stored
 from hookline.fleet.record.anchors import Anchors
 from hookline.fleet.record.chains import Window
 from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Foreign, Stated, arrivals
 from hookline.fleet.record.shipper import Shipper
-from hookline.fleet.record.source import Place, Source
-from hookline.fleet.record.verify import Audit, Verification
-from hookline.log._appender import Appender
-from hookline.log.file import FileSink
+from hookline.fleet.record.source import RecordPlace, Source
+from hookline.fleet.record.verify import Audit, AuditResult
+from hookline.log.write.appender import Appender
+from hookline.log.write.sink import FileSink
+from hookline.protocol.records import EventRecord, HookRecord, LogLevel
 
 Found = TypeVar("Found")
 KEY = MachineKey(b"k" * 32)
-PLACE = Place("all", Source("m1", "ann", "log1"))
+PLACE = RecordPlace("all", Source("m1", "ann", "log1"))
 
 
 def event(number: int) -> EventRecord:
@@ -79,7 +79,7 @@ def write_plain(path: Path, count: int, *, max_bytes: int = 10**9, backups: int 
 
 
 def shipper(
-    log: Path, *, place: Place = PLACE, key: MachineKey = KEY, anchors: Path | None = None, **more: Any
+    log: Path, *, place: RecordPlace = PLACE, key: MachineKey = KEY, anchors: Path | None = None, **more: Any
 ) -> Shipper:
     """A shipper of a log of a machine."""
     return Shipper(log, place, key, anchors=None if anchors is None else Anchors(anchors, place.source), **more)
@@ -162,7 +162,7 @@ def raw(nats: NatsServer) -> list[Stored]:
     return with_server(nats, read)
 
 
-def audit(found: list[Arrival | Stated | Foreign], **options: Any) -> Verification:
+def audit(found: list[Arrival | Stated | Foreign], **options: Any) -> AuditResult:
     """What the check of all of it says."""
     checked = Audit(Window(options.get("since"), options.get("until")), options.get("keys", {}))
     for one in found:

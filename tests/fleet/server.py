@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hookline.contract.fleet import Server
+from hookline.fleet.names import ServerAddress
 
 _START_S = 45.0
 
@@ -48,9 +48,9 @@ class NatsServer:
         return f"nats://127.0.0.1:{self.port}"
 
     @property
-    def server(self) -> Server:
+    def server(self) -> ServerAddress:
         """How our own code reaches it, without credentials."""
-        return Server(addresses=(self.address,))
+        return ServerAddress(addresses=(self.address,))
 
     def start(self) -> None:
         """Returns when it accepts connections."""

@@ -13,27 +13,27 @@ import pytest
 from tests.fleet.records import KEY, PLACE, findings, send_all, set_up, shipper, write_log
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import Stored
-from hookline.child.nats_bucket import Latest
-from hookline.cli.main import main
-from hookline.cli.report.audit import audit_lines
-from hookline.contract.fleet import anchor_subject
-from hookline.fleet.life.status import judge
+from hookline.apps.cli.main import main
+from hookline.apps.cli.report.audit import audit_lines
+from hookline.fleet.health.status import judge
+from hookline.fleet.names import anchor_subject
+from hookline.fleet.nats.bucket import Latest
+from hookline.fleet.nats.jetstream import Stored
+from hookline.fleet.record.backlog import Cursor, next_batch
 from hookline.fleet.record.chains import Window
 from hookline.fleet.record.keys import MachineKey, machine_key
 from hookline.fleet.record.message import Arrival, Foreign, Stated, arrivals, messages_of
 from hookline.fleet.record.mirror import Mirror
 from hookline.fleet.record.pins import add_pins, read_pins
-from hookline.fleet.record.source import Place, Source
+from hookline.fleet.record.source import RecordPlace, Source
 from hookline.fleet.record.statement import StatementKind, state
 from hookline.fleet.record.verify import Audit
-from hookline.log.chain import Head, Link, link_lines
-from hookline.log.outgoing import Cursor, next_batch
+from hookline.log.write.chain import Head, Link, link_lines
 
 STRANGER = MachineKey(b"s" * 32)
 
 
-def sent(log: Path, place: Place = PLACE, key: MachineKey = KEY, most: int = 1500) -> list[Stored]:
+def sent(log: Path, place: RecordPlace = PLACE, key: MachineKey = KEY, most: int = 1500) -> list[Stored]:
     """What a machine sends of its log: a signed head behind every message."""
     found: list[Stored] = []
     cursor = Cursor()
@@ -45,7 +45,7 @@ def sent(log: Path, place: Place = PLACE, key: MachineKey = KEY, most: int = 150
     return found
 
 
-def anchor(head: Head, place: Place = PLACE, key: MachineKey = KEY) -> Stored:
+def anchor(head: Head, place: RecordPlace = PLACE, key: MachineKey = KEY) -> Stored:
     """A signed head."""
     return Stored(place.anchor, key.sign(state(place, StatementKind.HEAD, head)), {}, 0, 0.0)
 
@@ -143,14 +143,14 @@ def replaced(line: bytes) -> bytes:
                 *it,
                 it[0]._replace(headers={"Hookline": json.dumps({"machine": "m2", "user": "x", "log": "y"})}),
             ],
-            "is said to be of 'm2'",
+            "claims to be of 'm2'",
             id="another-machine's-name",
         ),
         pytest.param(lambda it: [*it, it[0]._replace(headers={})], "is not what a machine sends", id="foreign"),
         pytest.param(
             lambda it: [
                 *it,
-                anchor(Head(1, "0" * 64), Place("all", Source("m2", "ann", "l")))._replace(subject=PLACE.anchor),
+                anchor(Head(1, "0" * 64), RecordPlace("all", Source("m2", "ann", "l")))._replace(subject=PLACE.anchor),
             ],
             "stands among those of this machine",
             id="another-machine's-anchor",
@@ -303,17 +303,17 @@ def desk(own_home: Path, nats: NatsServer, capsys: pytest.CaptureFixture[str]) -
 def test_the_command_says_what_it_checked_and_what_not(nats: NatsServer, desk: Desk, log: Path, tmp_path: Path) -> None:
     set_up(nats)
     send_all(nats, shipper(log, anchors=tmp_path / "heads"))
-    shown = desk.run("audit", "verify", "--machine", "m1")
+    shown = desk.run("fleet", "verify", "--machine", "m1")
     assert "Intact: no record was changed, removed or invented." in shown
     assert "30 records: 1 to 30" in shown
     assert "the machine signed record 30" in shown
     assert "Not checked: whether everything that happened was logged" in shown
     assert "is the machine's key" in shown
-    assert "is the machine's key" not in desk.run("audit", "verify", "--machine", "m1")  # pinned now
-    report = desk.json("audit", "verify", "--since", "1h", "--anchors", str(tmp_path / "heads"))
+    assert "is the machine's key" not in desk.run("fleet", "verify", "--machine", "m1")  # pinned now
+    report = desk.json("fleet", "verify", "--since", "1h", "--anchors", str(tmp_path / "heads"))
     assert report["machines"][0]["inWindow"] == 30
     assert report["machines"][0]["anchors"] == 2
-    desk.run("audit", "verify", "--machine", "m9", code=1)
+    desk.run("fleet", "verify", "--machine", "m9", code=1)
 
 
 def test_the_command_finds_a_forged_record_in_the_stream(nats: NatsServer, desk: Desk, log: Path) -> None:
@@ -323,7 +323,7 @@ def test_the_command_finds_a_forged_record_in_the_stream(nats: NatsServer, desk:
     send_all(nats, shipper(log))  # nothing new
     log.with_name("hooks.jsonl.sent").unlink()
     send_all(nats, shipper(log))
-    shown = desk.run("audit", "verify", code=2)
+    shown = desk.run("fleet", "verify", code=1)
     assert "a copy of record 8 was changed" in shown
     assert "Not intact" in shown
 
@@ -336,12 +336,12 @@ def test_a_log_file_is_checked_against_anchors_kept_elsewhere(
     heads.mkdir()
     send_all(nats, shipper(log, anchors=heads))
     (file,) = heads.iterdir()
-    words = ("audit", "verify", "--from", str(log), "--anchors")
+    words = ("fleet", "verify", "--source", str(log), "--anchors")
     assert "Intact" in desk.run(*words, str(file))
     assert "Intact" in desk.run(*words, str(heads))
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:-1]))
-    cut = desk.run(*words, str(file), code=2)
+    cut = desk.run(*words, str(file), code=1)
     assert cut.startswith(f"{log}\n")
     assert "\n  the machine signed record" in cut
     assert "the end was cut off" in cut
@@ -350,4 +350,4 @@ def test_a_log_file_is_checked_against_anchors_kept_elsewhere(
     keys = tmp_path / "keys"
     keys.write_text(f"# ours\nm1 ann {STRANGER.public}\n")
     log.write_bytes(b"".join(lines))
-    assert "is forged" in desk.run(*words, str(file), "--keys", str(keys), code=2)
+    assert "is forged" in desk.run(*words, str(file), "--keys", str(keys), code=1)

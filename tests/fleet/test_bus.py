@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from tests.fleet.server import NatsServer, find_program
 
-from hookline.bus import InProcessBus
-from hookline.child.nats import connected
-from hookline.child.nats_bus import NatsBus
-from hookline.config import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.messages import Message, MessageBus
-from hookline.contract.verdict import Verdict
+from hookline.client.bus import InProcessBus
+from hookline.client.config import Config
 from hookline.errors import NoAnswerError
+from hookline.fleet.nats.connection import connected
+from hookline.fleet.remote.bus import NatsBus
+from hookline.protocol.events import HookEventName
+from hookline.protocol.messages import Message, MessageBus
+from hookline.protocol.verdict import Verdict
 
 REQUEST = "hook-execution-request"
 # Generous, because it only ends a test that hangs.
@@ -171,7 +171,7 @@ def test_a_request_is_answered_to_its_asker_alone(buses: Buses) -> None:
     """One subscriber gets it, and whoever listens for answers in general does not hear this one."""
 
     async def main() -> tuple[Message, int, list[Message]]:
-        asked, overheard = 0, list[Message]()
+        asked, captured_notices = 0, list[Message]()
         async with buses() as (asker, worker):
 
             async def answer(message: Message) -> None:
@@ -181,17 +181,17 @@ def test_a_request_is_answered_to_its_asker_alone(buses: Buses) -> None:
                 await worker.publish({**reply, "to": message["replyTo"]})
 
             async def overhear(message: Message) -> None:
-                overheard.append(message)
+                captured_notices.append(message)
 
             await worker.subscribe("a", answer).ready()
             await worker.subscribe("a", answer).ready()
             await asker.subscribe("b", overhear).ready()
             answered = await asker.request({"type": "a", "n": 1, "correlationId": "x"}, LONG_S)
-        return answered, asked, overheard
+        return answered, asked, captured_notices
 
-    answered, asked, overheard = go(main())
+    answered, asked, captured_notices = go(main())
     assert (answered["n"], answered["correlationId"], "to" in answered) == (2, "x", False)
-    assert (asked, overheard) == (1, [])
+    assert (asked, captured_notices) == (1, [])
 
 
 def test_requests_at_the_same_time_get_their_own_answers(buses: Buses) -> None:

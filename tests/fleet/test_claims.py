@@ -13,12 +13,12 @@ import pytest
 from tests.fleet.company import Company
 from tests.fleet.server import NatsServer, find_program
 
-from hookline.child.nats import connected
-from hookline.child.nats_bucket import Bucket, set_value, values_before
-from hookline.cli.main import main
-from hookline.contract.fleet import MACHINES_BUCKET, POLICY_BUCKET
-from hookline.settings.policy.documents import now, unsigned
-from hookline.settings.policy.keys import new_key, public_key, sign
+from hookline.apps.cli.main import main
+from hookline.fleet.names import MACHINES_BUCKET, POLICY_BUCKET
+from hookline.fleet.nats.bucket import Bucket, set_value, values_before
+from hookline.fleet.nats.connection import connected
+from hookline.fleet.policy.documents import now, unsigned
+from hookline.fleet.policy.keys import new_key, public_key, sign
 
 pytestmark = pytest.mark.usefixtures("own_home")
 _server = pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it")
@@ -42,7 +42,7 @@ def company(tmp_path: Path, nats: NatsServer) -> Company:
     company.write_system(fleet={"servers": [nats.address]})
     file = tmp_path / "policy.json"
     file.write_bytes(company.signed(company.bundle()).to_bytes())
-    assert main(["policy", "publish", str(file)]) == 0
+    assert main(["fleet", "policy", "publish", str(file)]) == 0
     return company
 
 
@@ -50,12 +50,12 @@ def test_an_expired_bundle_is_not_valid(tmp_path: Path, capsys: pytest.CaptureFi
     """Machines refuse it, so `verify` does; one that expires later is valid."""
     company, file = Company(tmp_path), tmp_path / "policy.json"
     file.write_bytes(company.signed(company.bundle(expires=now() - timedelta(seconds=1))).to_bytes())
-    assert main(["policy", "verify", str(file)]) == 1
+    assert main(["fleet", "policy", "verify", str(file)]) == 1
     printed = capsys.readouterr()
     assert "valid" not in printed.out
     assert "expired on" in printed.err
     file.write_bytes(company.signed(company.bundle(expires=now() + timedelta(days=1))).to_bytes())
-    assert main(["policy", "verify", str(file)]) == 0
+    assert main(["fleet", "policy", "verify", str(file)]) == 0
     assert "valid" in capsys.readouterr().out
 
 
@@ -64,7 +64,7 @@ def test_an_expired_bundle_is_not_published(company: Company, nats: NatsServer, 
     """Nothing reaches the bucket."""
     file = tmp_path / "policy.json"
     file.write_bytes(company.signed(company.bundle(version=2, expires=now() - timedelta(seconds=1))).to_bytes())
-    assert main(["policy", "publish", str(file)]) == 1
+    assert main(["fleet", "policy", "publish", str(file)]) == 1
     assert stored_under(nats, "bundle.all") == 1
 
 
@@ -89,14 +89,14 @@ def test_a_key_that_no_machine_obeys_publishes_nothing(
     if knows == "nothing":
         _spoil(nats)
     before = stored_under(nats, key)
-    assert main(["policy", *words, "--key", str(other)]) == 1
+    assert main(["fleet", "policy", *words, "--key", str(other)]) == 1
     printed = capsys.readouterr()
     assert "published:" not in printed.out
     assert "nothing was published" in printed.err
     assert public in printed.err
     assert stored_under(nats, key) == before
     if words is OFF:
-        assert main(["policy", *words, "--key", str(other), "--force"]) == 0
+        assert main(["fleet", "policy", *words, "--key", str(other), "--force"]) == 0
         assert stored_under(nats, key) == before + 1
 
 
@@ -117,10 +117,10 @@ def test_the_right_key_publishes_and_the_machine_takes_it(company: Company, tmp_
     company.write_system(fleet=servers, publicKeys=keys)
     for key in (company.key_file, second):
         assert public_key(key) in keys
-        assert main(["policy", *OFF, "--key", str(key)]) == 0
-        assert main(["policy", "pull"]) == 0
-    assert main(["policy", "rollback", "--to", "1", "--key", str(company.key_file)]) == 0
-    assert main(["policy", "pull"]) == 0
+        assert main(["fleet", "policy", *OFF, "--key", str(key)]) == 0
+        assert main(["fleet", "policy", "pull"]) == 0
+    assert main(["fleet", "policy", "rollback", "--to", "1", "--key", str(company.key_file)]) == 0
+    assert main(["fleet", "policy", "pull"]) == 0
 
 
 @_server
@@ -136,13 +136,13 @@ def test_a_version_that_machines_have_seen_is_not_published_again(
 
     first = company.signed(company.bundle(version=5)).to_bytes()
     file.write_bytes(first)
-    assert main(["policy", "publish", str(file)]) == 0
+    assert main(["fleet", "policy", "publish", str(file)]) == 0
     asyncio.run(lose())
     file.write_bytes(company.signed(company.bundle({}, version=5)).to_bytes())
-    assert main(["policy", "publish", str(file)]) == 1
+    assert main(["fleet", "policy", "publish", str(file)]) == 1
     assert "give it a version from 6 on" in capsys.readouterr().err
     file.write_bytes(first)
-    assert main(["policy", "publish", str(file)]) == 0
+    assert main(["fleet", "policy", "publish", str(file)]) == 0
 
 
 @_server
@@ -161,24 +161,24 @@ def test_setup_protects_what_an_older_version_made(nats: NatsServer, tmp_path: P
 
     asyncio.run(make())
     assert b"error" not in asyncio.run(erase()).data
-    assert main(["fleet", "setup", "--settings", str(settings)]) == 0
+    assert main(["fleet", "run", "--setup", "--settings", str(settings)]) == 0
     assert b"rollup not permitted" in asyncio.run(erase()).data
-    assert main(["fleet", "setup", "--settings", str(settings)]) == 0
+    assert main(["fleet", "run", "--setup", "--settings", str(settings)]) == 0
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ("worker", "--subject", "dlp"),
+        ("fleet", "worker", "--subject", "dlp"),
         ("fleet", "run"),
         ("fleet", "run", "--once"),
         ("fleet", "status"),
         ("fleet", "events"),
-        ("fleet", "setup"),
-        ("audit", "verify"),
-        ("policy", "follow"),
-        ("policy", "pull"),
-        ("policy", *OFF, "--key", "policy.key"),
+        ("fleet", "run", "--setup"),
+        ("fleet", "verify"),
+        ("fleet", "policy", "follow"),
+        ("fleet", "policy", "pull"),
+        ("fleet", "policy", *OFF, "--key", "policy.key"),
     ],
     ids=" ".join,
 )
@@ -190,7 +190,9 @@ def test_without_the_extra_a_command_ends_at_once(tmp_path: Path, project: Path,
     settings = json.loads(file.read_text())
     hook = {"type": "command", "command": "exit 0"}
     file.write_text(json.dumps({**settings, "enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}))
-    code = "import sys; sys.modules['nats'] = None; from hookline.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    code = (
+        "import sys; sys.modules['nats'] = None; from hookline.apps.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
     given = [str(tmp_path / word) if word == "policy.key" else word for word in words]
     done = subprocess.run(
         [sys.executable, "-c", code, *given], cwd=project, capture_output=True, text=True, timeout=60, check=False
@@ -204,4 +206,4 @@ def test_a_document_that_nobody_signed_is_not_valid(tmp_path: Path) -> None:
     new_key(tmp_path / "other.key")
     for envelope in (unsigned(company.bundle()), sign(unsigned(company.bundle()), tmp_path / "other.key")):
         file.write_bytes(envelope.to_bytes())
-        assert main(["policy", "verify", str(file)]) == 1
+        assert main(["fleet", "policy", "verify", str(file)]) == 1

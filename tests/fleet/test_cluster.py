@@ -16,9 +16,9 @@ import pytest
 from tests.fleet.company import Company, Machine, settings
 from tests.fleet.server import NatsServer
 
-from hookline.child.nats import connected
-from hookline.cli.main import main
-from hookline.contract.fleet import POLICY_BUCKET, Server
+from hookline.apps.cli.main import main
+from hookline.fleet.names import POLICY_BUCKET, ServerAddress
+from hookline.fleet.nats.connection import connected
 
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(170)]
 WITHIN_S = 60.0
@@ -33,8 +33,8 @@ def wait_until(is_so: Callable[[], object]) -> None:
 
 @contextmanager
 def following() -> Iterator["subprocess.Popen[bytes]"]:
-    """A real `hookline policy follow`, in a process of its own."""
-    command = [sys.executable, "-m", "hookline", "policy", "follow"]
+    """A real `hookline fleet policy follow`, in a process of its own."""
+    command = [sys.executable, "-m", "hookline", "fleet", "policy", "follow"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ) as process:
         try:
             yield process
@@ -46,14 +46,14 @@ def following() -> Iterator["subprocess.Popen[bytes]"]:
 def publishes(company: Company, file: Path, version: int) -> None:
     """Publishes as a person does: again with the same file if the cluster has just lost its leader."""
     file.write_bytes(company.signed(company.bundle(settings(f"echo v{version} >&2; exit 2"), version)).to_bytes())
-    wait_until(lambda: main(["policy", "publish", str(file), "--replicas", "3"]) == 0)
+    wait_until(lambda: main(["fleet", "policy", "publish", str(file), "--replicas", "3"]) == 0)
 
 
 def has_three_copies(cluster: list[NatsServer]) -> bool:
     """Whether all three nodes have all of the bucket again."""
 
     async def look() -> Any:
-        async with connected(Server(addresses=tuple(each.address for each in cluster)), "test") as client:
+        async with connected(ServerAddress(addresses=tuple(each.address for each in cluster)), "test") as client:
             return await client.jetstream(timeout=2.0).stream_info(f"KV_{POLICY_BUCKET}")
 
     try:
@@ -100,18 +100,18 @@ def test_a_lone_node_confirms_nothing_and_the_policy_stays(
     company.write_system(fleet={"servers": [each.address for each in cluster]})
     machine, file = Machine(project), tmp_path / "policy.json"
     publishes(company, file, 1)
-    assert main(["policy", "pull"]) == 0
+    assert main(["fleet", "policy", "pull"]) == 0
     wait_until(lambda: has_three_copies(cluster))
     for node in cluster[1:]:
         node.kill()
     file.write_bytes(company.signed(company.bundle(settings("echo v2 >&2; exit 2"), 2)).to_bytes())
     capsys.readouterr()
-    assert main(["policy", "publish", str(file), "--replicas", "3"]) != 0
+    assert main(["fleet", "policy", "publish", str(file), "--replicas", "3"]) != 0
     assert re.search("does not answer|can't be reached|no answer within", capsys.readouterr().err)
     assert machine.fires().reason == "v1"
     for node in cluster[1:]:
         node.start()
-    wait_until(lambda: main(["policy", "publish", str(file)]) == 0)
-    wait_until(lambda: main(["policy", "pull"]) == 0)
+    wait_until(lambda: main(["fleet", "policy", "publish", str(file)]) == 0)
+    wait_until(lambda: main(["fleet", "policy", "pull"]) == 0)
     wait_until(lambda: machine.fires().reason == "v2")
     machine.close()

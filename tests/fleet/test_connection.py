@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.fleet.server import NatsServer, free_port
 
-from hookline.child.nats import UnreachableError, close, connect, connected, end_if_cancelled
-from hookline.contract.fleet import Server, token_of
+from hookline.fleet.names import ServerAddress, token_of
+from hookline.fleet.nats.connection import UnreachableError, close, connect, connected, end_if_cancelled
 
 
 def test_a_message_arrives(nats: NatsServer) -> None:
@@ -23,7 +23,7 @@ def test_a_message_arrives(nats: NatsServer) -> None:
 def test_no_server_is_told_with_its_address_and_without_its_password() -> None:
     port = free_port()
     with pytest.raises(UnreachableError, match=rf"127\.0\.0\.1:{port} can't be reached") as raised:
-        asyncio.run(connect(Server(addresses=(f"nats://me:secret@127.0.0.1:{port}",)), "test"))
+        asyncio.run(connect(ServerAddress(addresses=(f"nats://me:secret@127.0.0.1:{port}",)), "test"))
     assert "secret" not in str(raised.value)
     assert "hooksConfig.fleet" in str(raised.value)
 
@@ -36,7 +36,9 @@ def test_a_frozen_server_is_told(nats: NatsServer) -> None:
 
 def test_a_missing_credentials_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreachableError, match=r"fleet\.credentials names .*machine\.creds, which is no file"):
-        asyncio.run(connect(Server(addresses=("nats://x",), credentials=str(tmp_path / "machine.creds")), "test"))
+        asyncio.run(
+            connect(ServerAddress(addresses=("nats://x",), credentials=str(tmp_path / "machine.creds")), "test")
+        )
 
 
 def test_it_connects_again_after_a_crash(nats: NatsServer) -> None:

@@ -13,10 +13,10 @@ from tests.authority import Authority
 from tests.fleet.credentials import Operator
 from tests.fleet.server import NatsServer, find_program
 
-from hookline.child.jetstream import make_stream, store
-from hookline.child.nats import UnreachableError, close, connect, connected
-from hookline.cli.main import main
-from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, Server, audit_subject, inbox_of
+from hookline.apps.cli.main import main
+from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS, ServerAddress, audit_subject, inbox_of
+from hookline.fleet.nats.connection import UnreachableError, close, connect, connected
+from hookline.fleet.nats.jetstream import make_stream, store
 
 pytestmark = [
     pytest.mark.fleet,
@@ -46,11 +46,11 @@ def trusting(operator: Operator, tmp_path_factory: pytest.TempPathFactory) -> It
         server.end()
 
 
-def server_of(nats: NatsServer, credentials: Path, machine: str = "m1") -> Server:
-    return Server(addresses=(nats.address,), credentials=str(credentials), inbox=inbox_of(machine))
+def server_of(nats: NatsServer, credentials: Path, machine: str = "m1") -> ServerAddress:
+    return ServerAddress(addresses=(nats.address,), credentials=str(credentials), inbox=inbox_of(machine))
 
 
-def refusal(server: Server) -> str:
+def refusal(server: ServerAddress) -> str:
     """Why a connection is refused."""
     with pytest.raises(UnreachableError) as raised:
         asyncio.run(connect(server, "test"))
@@ -115,7 +115,7 @@ def test_new_credentials_bring_a_connection_back(
     trusting: NatsServer, operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Credentials that expire while they are in use: the server ends the connection, and the new file is read."""
-    monkeypatch.setattr("hookline.child.nats._REFUSED_S", 0.1)
+    monkeypatch.setattr("hookline.fleet.nats.connection._REFUSED_S", 0.1)
     file = tmp_path / "short.creds"
     operator.user(file, expires=int(time.time()) + 6)
     said: list[str] = []
@@ -168,7 +168,7 @@ def encrypted(authority: Authority) -> Iterator[NatsServer]:
 def test_a_machine_with_a_certificate_gets_in(encrypted: NatsServer, authority: Authority) -> None:
     cert, key = authority.certificate("m1")
     address = encrypted.address.replace("nats://", "tls://")
-    server = Server(addresses=(address,), ca=str(authority.ca), cert=cert, key=key)
+    server = ServerAddress(addresses=(address,), ca=str(authority.ca), cert=cert, key=key)
 
     async def go() -> bool:
         async with connected(server, "test") as client:
@@ -185,9 +185,9 @@ def test_who_has_no_certificate_or_one_of_another_authority_does_not(
     cert, key = other.certificate("m1")
     addresses = (encrypted.address.replace("nats://", "tls://"),)
     for server in (
-        Server(addresses=addresses, ca=str(authority.ca)),
-        Server(addresses=addresses, ca=str(authority.ca), cert=cert, key=key),
-        Server(addresses=addresses, ca=str(other.ca), cert=cert, key=key),
+        ServerAddress(addresses=addresses, ca=str(authority.ca)),
+        ServerAddress(addresses=addresses, ca=str(authority.ca), cert=cert, key=key),
+        ServerAddress(addresses=addresses, ca=str(other.ca), cert=cert, key=key),
     ):
         assert "hooksConfig.fleet" in refusal(server)
 
@@ -203,6 +203,6 @@ def test_a_file_of_tls_that_can_not_be_used_is_named(
     if harm == "damaged":
         bad.write_text("no PEM\n")
     files: dict[str, Any] = {"ca": str(authority.ca), "cert": cert, "key": key, option: str(bad)}
-    words = refusal(Server(addresses=("tls://127.0.0.1:1",), **files))
+    words = refusal(ServerAddress(addresses=("tls://127.0.0.1:1",), **files))
     assert "hooksConfig.fleet.tls" in words
     assert str(bad) in words

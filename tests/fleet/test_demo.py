@@ -25,7 +25,7 @@ def test_the_demo_shows_what_it_promises() -> None:
     for machine in ("anna", "bert"):
         assert f"{machine} writes '-----BEGIN PRIVATE KEY-----': denied by no-keys" in shown
         assert f"{machine} writes 'Call Ada Lovelace back': denied by customers (worker worker-" in shown
-        assert f"{machine} writes 'see http://docs.example': goes on" in shown
+        assert f"{machine} writes 'see http://docs.example': allowed" in shown
     assert "would have blocked 1" in shown
     assert "anna writes 'just a note': denied: agents are switched off by the company's policy: incident 4711" in shown
     assert "2 machines, 2 without a problem" in shown

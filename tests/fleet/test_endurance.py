@@ -25,18 +25,18 @@ from tests.fleet.records import (
 )
 from tests.fleet.server import NatsServer
 
-from hookline.child.nats_bucket import latest_values
-from hookline.contract.fleet import MACHINES_BUCKET, Server
-from hookline.fleet.life.canary import CanaryWord
-from hookline.fleet.life.heartbeat import Facts
+from hookline.fleet.health.canary import CanaryResult
+from hookline.fleet.health.heartbeat import Facts
+from hookline.fleet.names import MACHINES_BUCKET, ServerAddress
+from hookline.fleet.nats.bucket import latest_values
 from hookline.fleet.record.message import Arrival
 from hookline.fleet.record.shipper import read_progress
-from hookline.fleet.record.source import Place, Source
+from hookline.fleet.record.source import RecordPlace, Source
 from hookline.fleet.service import Service, ServiceThread
-from hookline.log.chain import Link
 from hookline.log.paths import default_log_path
-from hookline.log.verify import log_head
-from hookline.settings.schema import FleetSettings
+from hookline.log.read.verify import log_head
+from hookline.log.write.chain import Link
+from hookline.settings.decode.schema import FleetSettings
 
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(170)]
 MANY = 100_000
@@ -55,7 +55,7 @@ def service_of(log: Path, *addresses: str) -> Service:
         log,
         fleet,
         facts=lambda: Facts(enabled=True),
-        canary=lambda: CanaryWord(tried=1),
+        canary=lambda: CanaryResult(tried=1),
         tell=lambda _words: None,
     )
 
@@ -175,7 +175,7 @@ def test_a_cluster_that_loses_a_node_keeps_the_record(cluster: list[NatsServer],
     wait_until(is_read)
     report = audit(read).sources[0]
     assert (report.records, report.findings) == (1000, [])
-    assert Server(addresses=addresses).shown.count("nats://") == 3
+    assert ServerAddress(addresses=addresses).shown.count("nats://") == 3
 
 
 def _has_all(server: NatsServer) -> bool:
@@ -188,7 +188,7 @@ def _has_all(server: NatsServer) -> bool:
 def test_two_hundred_machines_send_at_once(nats: NatsServer, tmp_path: Path) -> None:
     """Tasks of one process, each with a log, a key and a connection of its own."""
     set_up(nats)
-    places = [Place("all", Source(f"m{number}", "u", "l")) for number in range(200)]
+    places = [RecordPlace("all", Source(f"m{number}", "u", "l")) for number in range(200)]
     senders = []
     for place in places:
         log = tmp_path / place.source.machine / "hooks.jsonl"

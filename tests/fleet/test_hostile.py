@@ -15,12 +15,12 @@ from tests.fleet.server import find_program
 from tests.fleet.test_policy import wait_until
 from tests.fleet.test_security import ASK, CONTRIB, REQUEST, Place
 
-from hookline.child.jetstream import stored
-from hookline.child.nats import connect, connected
-from hookline.child.nats_bucket import Bucket, latest_values, make_bucket, set_value
-from hookline.cli.main import main
-from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, POLICY_BUCKET, record_subjects
-from hookline.fleet.policy.follow import Follower, News
+from hookline.apps.cli.main import main
+from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, POLICY_BUCKET, record_subjects
+from hookline.fleet.nats.bucket import Bucket, latest_values, make_bucket, set_value
+from hookline.fleet.nats.connection import connect, connected
+from hookline.fleet.nats.jetstream import stored
+from hookline.fleet.policy.follow import Follower, PolicyUpdate
 
 pytestmark = [
     pytest.mark.fleet,
@@ -61,7 +61,7 @@ def subjects_of(*words: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def place(patient: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A server with two machines' records and heartbeats, set up by `hookline fleet setup`."""
+    """A server with two machines' records and heartbeats, set up by `hookline fleet run --setup`."""
     del patient
     place = Place(tmp_path_factory.mktemp("fleet"))
     place.nats.start()
@@ -70,7 +70,7 @@ def place(patient: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
             patch.setenv("HOOKLINE_STATE_DIR", str(tmp_path_factory.mktemp("state")))
             settings = tmp_path_factory.mktemp("admin") / "settings.json"
             settings.write_text(json.dumps({"hooksConfig": {"fleet": place.fleet("admin-ops")}}))
-            assert main(["fleet", "setup", "--settings", str(settings)]) == 0
+            assert main(["fleet", "run", "--setup", "--settings", str(settings)]) == 0
         asyncio.run(_live(place))
         yield place
     finally:
@@ -288,12 +288,12 @@ class Fleet:
 
     def __init__(self, place: Place, root: Path) -> None:
         self.place, self.company = place, Company(root)
-        self.heard: list[News] = []
+        self.heard: list[PolicyUpdate] = []
 
     def switch(self, *words: str) -> int:
-        """Runs `hookline policy switch` as the publisher."""
+        """Runs `hookline fleet policy switch` as the publisher."""
         self.company.write_system(fleet=self.place.fleet("publisher-release", "all"))
-        return main(["policy", "switch", *words, "--key", str(self.company.key_file)])
+        return main(["fleet", "policy", "switch", *words, "--key", str(self.company.key_file)])
 
     def pull(self) -> None:
         """Takes what is published, as the machine laptop-7."""

@@ -17,37 +17,37 @@ from tests.fleet.company import Company, Machine
 from tests.fleet.records import KEY, event, read_all, set_up, with_server, write_log
 from tests.fleet.server import NatsServer
 
-from hookline.child.jetstream import make_stream
-from hookline.child.nats_bucket import Bucket, Latest, set_value
-from hookline.cli.commands._fleet_facts import machine_service, read_facts
-from hookline.cli.commands.serve import fleet_thread
-from hookline.cli.main import main
-from hookline.cli.report.text import show_size
-from hookline.contract.fleet import AUDIT_STREAM, AUDIT_SUBJECTS
-from hookline.contract.vocabulary import ConfigSource
-from hookline.fleet.life.canary import CanaryWord, read_canary, try_canaries
-from hookline.fleet.life.heartbeat import BridgeWord, Facts, Heartbeat, HookWord
-from hookline.fleet.life.status import MachineStatus, judge
+from hookline.apps.cli.commands._fleet_facts import machine_service, read_facts
+from hookline.apps.cli.commands.serve import fleet_thread
+from hookline.apps.cli.main import main
+from hookline.apps.cli.report.text import show_size
+from hookline.fleet.health.canary import CanaryResult, read_canary, try_canaries
+from hookline.fleet.health.heartbeat import BridgeStatus, Facts, Heartbeat, HookStatus
+from hookline.fleet.health.status import MachineStatus, judge
+from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS
+from hookline.fleet.nats.bucket import Bucket, Latest, set_value
+from hookline.fleet.nats.jetstream import make_stream
 from hookline.fleet.policy.bucket import publish
 from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Stated
 from hookline.fleet.record.shipper import is_sent
 from hookline.fleet.service import Service, ServiceThread
-from hookline.log.entry import LogQuery
-from hookline.log.file import FileSink
 from hookline.log.paths import default_log_path
-from hookline.log.reader import LogReader
-from hookline.settings.decode import decode_settings
-from hookline.settings.read import Layer
-from hookline.settings.schema import CanarySettings, FleetSettings, HooksConfigSettings, LogSettings
+from hookline.log.read.entry import LogQuery
+from hookline.log.read.reader import LogReader
+from hookline.log.write.sink import FileSink
+from hookline.protocol.constants import ConfigSource
+from hookline.settings.decode.schema import CanarySettings, FleetSettings, HooksConfigSettings, LogSettings
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
 
 GUARD = """case "$(cat)" in *"rm -rf"*) echo 'no rm here' >&2; exit 2;; esac"""
-HOOK = HookWord(event="BeforeTool", name="guard", source="user", state="on", last_run="2026-01-01T00:00:00.000Z")
+HOOK = HookStatus(event="BeforeTool", name="guard", source="user", state="on", last_run="2026-01-01T00:00:00.000Z")
 GOOD = Facts(enabled=True, policy=7, hooks=(HOOK,))
 
 
 def beat(facts: Facts = GOOD, **more: Any) -> Heartbeat:
-    usual = {"team": "all", "machine": "m1", "user": "ann", "hookline": "1", "canary": CanaryWord(tried=1)}
+    usual = {"team": "all", "machine": "m1", "user": "ann", "hookline": "1", "canary": CanaryResult(tried=1)}
     return Heartbeat(**{**usual, "facts": facts, **more})
 
 
@@ -72,7 +72,7 @@ def write_settings(home: Path, servers: list[str], **fleet: Any) -> None:
 
 
 def test_a_machine_in_order_has_no_problem() -> None:
-    denied = CanaryWord(tried=2)
+    denied = CanaryResult(tried=2)
     assert status_of(value(beat(canary=denied))).problems == []
 
 
@@ -98,17 +98,17 @@ def test_a_machine_in_order_has_no_problem() -> None:
             value(
                 beat(
                     msgspec.structs.replace(
-                        GOOD, bridges=(BridgeWord(agent="claude", configured=False, problem="not found"),)
+                        GOOD, bridges=(BridgeStatus(agent="claude", configured=False, problem="not found"),)
                     )
                 )
             ),
             "the bridge of claude: not found",
             id="bridge",
         ),
-        pytest.param(value(beat(canary=CanaryWord(tried=1, missed=("rm",)))), "canary: rm", id="canary"),
+        pytest.param(value(beat(canary=CanaryResult(tried=1, missed=("rm",)))), "canary: rm", id="canary"),
         pytest.param(value(beat(canary=None)), "canary: none was tried yet", id="no-canary"),
         pytest.param(
-            value(beat(canary=CanaryWord(tried=1, time="2026-01-01T00:00:00.000Z"))),
+            value(beat(canary=CanaryResult(tried=1, time="2026-01-01T00:00:00.000Z"))),
             "older than two days",
             id="old-canary",
         ),
@@ -300,7 +300,7 @@ def test_a_canary_that_ends_while_a_sign_of_life_is_sent_is_in_the_next_one(
     is_sending = threading.Event()
     try_canary = service._try_canaries
 
-    def canary() -> CanaryWord:
+    def canary() -> CanaryResult:
         is_sending.wait(30)
         return try_canary()
 
@@ -328,17 +328,17 @@ def test_records_of_all_machines_are_shown_and_counted(
     assert main(["fire", "BeforeTool", "--input", '{"tool_name": "x", "tool_input": {"command": "rm -rf x"}}']) == 2
     assert main(["fleet", "run", "--once"]) == 0
     capsys.readouterr()
-    assert main(["fleet", "events", "--decision", "deny", "--json"]) == 0
+    assert main(["fleet", "events", "--decision", "blocked", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     row = next(row for row in rows if row["hook"] == "guard")
     assert (row["machine"], row["user"], row["kind"]) == ("m1", os.environ.get("USER", row["user"]), "hook")
     assert row["session"].startswith("m1/")
     assert main(["fleet", "events"]) == 0
     assert "m1" in capsys.readouterr().out
-    assert main(["fleet", "stats", "--json"]) == 0
+    assert main(["fleet", "events", "--stats", "--json"]) == 0
     (hook,) = json.loads(capsys.readouterr().out)["hooks"]
     assert (hook["hook"], hook["runs"], hook["blocks"]) == ("guard", 1, 1)
-    assert main(["fleet", "stats", "--machine", "m2"]) == 0
+    assert main(["fleet", "events", "--stats", "--machine", "m2"]) == 0
     assert "0 runs" in capsys.readouterr().out
     whole = json.loads(next(line for line in default_log_path().read_text().splitlines() if '"kind":"hook"' in line))
     assert len(whole["digest"]) == 64
@@ -348,7 +348,7 @@ def test_what_is_wrong_with_the_policy_is_said_once(tmp_path: Path, capsys: pyte
     """`status` needs the settings for the server and for the policy's keys; nobody reads the same warning twice."""
     Company(tmp_path, fleet={"servers": ["nats://127.0.0.1:1"]})
     assert main(["fleet", "status"]) != 0
-    assert capsys.readouterr().err.count("there is no policy here yet") == 1
+    assert capsys.readouterr().err.count("no policy is installed here yet") == 1
 
 
 def test_a_machine_with_an_older_policy_is_out_of_date(
@@ -424,7 +424,9 @@ def test_settings_that_a_running_service_does_not_use_are_said(own_home: Path) -
 def test_a_machine_without_a_server_has_no_thread(own_home: Path) -> None:
     write_settings(own_home, [])
     assert fleet_thread() is None
-    loaded = "import sys, hookline.cli.commands.serve; print([name for name in sys.modules if name.startswith('nats')])"
+    loaded = (
+        "import sys, hookline.apps.cli.commands.serve; print([name for name in sys.modules if name.startswith('nats')])"
+    )
     assert subprocess.check_output([sys.executable, "-c", loaded], text=True).strip() == "[]"
 
 
@@ -495,7 +497,7 @@ def test_records_go_even_if_signs_of_life_can_t(nats: NatsServer, own_home: Path
     finally:
         thread.stop()
     assert "hookline_machines" in said[0]
-    assert "hookline fleet setup" in said[0]
+    assert "hookline fleet run --setup" in said[0]
 
 
 def test_the_canary_is_tried_once_a_day(nats: NatsServer, own_home: Path) -> None:
@@ -506,21 +508,21 @@ def test_the_canary_is_tried_once_a_day(nats: NatsServer, own_home: Path) -> Non
     write_log(log, range(1, 2))
     tried = list[str]()
 
-    def service(word: CanaryWord) -> Service:
+    def service(word: CanaryResult) -> Service:
         fleet = FleetSettings(servers=(nats.address,), machine="m1")
 
-        def fly() -> CanaryWord:
+        def fly() -> CanaryResult:
             tried.append("x")
             return word
 
         return Service(log, fleet, facts=lambda: GOOD, canary=fly, tell=lambda _words: None)
 
-    asyncio.run(service(CanaryWord(tried=1, missed=("x",))).run_once())
+    asyncio.run(service(CanaryResult(tried=1, missed=("x",))).run_once())
     assert len(tried) == 2  # once more, because another program may have used the same file
     for _ in range(2):
-        thread = ServiceThread(service(CanaryWord(tried=1)))
+        thread = ServiceThread(service(CanaryResult(tried=1)))
         thread.start()
-        wait_until(lambda: read_canary(log) == CanaryWord(tried=1, time=getattr(read_canary(log), "time", "")))
+        wait_until(lambda: read_canary(log) == CanaryResult(tried=1, time=getattr(read_canary(log), "time", "")))
         thread.stop()
     assert len(tried) == 3
 

@@ -8,26 +8,26 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.apps.ui.conftest import HOST, PORT, TOKEN, Page
 from tests.fleet.company import Company, Machine, agents_off, settings
 from tests.fleet.records import KEY, PLACE, event, say, send_all, set_up, shipper, write_log, write_trial
 from tests.fleet.server import NatsServer
-from tests.ui.conftest import HOST, PORT, TOKEN, Page
 
-from hookline.cli.commands._fleet_desk import FleetDesk
-from hookline.cli.commands._fleet_records import mirrored
-from hookline.cli.main import main
-from hookline.contract.fleet import AUDIT_STREAM
-from hookline.fleet.life.heartbeat import Facts, Heartbeat, HookWord
+from hookline.apps.cli.commands._fleet_desk import FleetDesk
+from hookline.apps.cli.commands._fleet_records import mirrored
+from hookline.apps.cli.main import main
+from hookline.apps.ui.app import make_app
+from hookline.fleet.health.heartbeat import Facts, Heartbeat, HookStatus
+from hookline.fleet.names import AUDIT_STREAM
+from hookline.fleet.record.backlog import Cursor, next_batch
 from hookline.fleet.record.message import Arrival
 from hookline.fleet.record.mirror import Mirror
-from hookline.fleet.record.source import Place, Source
-from hookline.log.file import FileSink
-from hookline.log.outgoing import Cursor, next_batch
+from hookline.fleet.record.source import RecordPlace, Source
 from hookline.log.paths import log_path
-from hookline.settings.schema import FleetSettings
-from hookline.ui.app import make_app
+from hookline.log.write.sink import FileSink
+from hookline.settings.decode.schema import FleetSettings
 
-SHADOW = ["fleet", "stats", "--shadow"]
+SHADOW = ["fleet", "events", "--stats", "--shadow"]
 HOSTILE = "\x1b[2Jpwned\u202e<img src=x onerror=alert(1)>"
 
 
@@ -45,8 +45,8 @@ def page(nats: NatsServer, tmp_path: Path, given: argparse.Namespace) -> Iterato
     for name in ("m1", "m2"):
         log = tmp_path / name / "hooks.jsonl"
         write_log(log, range(1, 4))
-        send_all(nats, shipper(log, place=Place("all", Source(name, "ann", "l"))))
-    hook = HookWord(event="BeforeTool", name=HOSTILE, source="user", state=HOSTILE)
+        send_all(nats, shipper(log, place=RecordPlace("all", Source(name, "ann", "l"))))
+    hook = HookStatus(event="BeforeTool", name=HOSTILE, source="user", state=HOSTILE)
     beat = Heartbeat(team="all", machine="m1", user="ann", hookline="1", facts=Facts(enabled=True, hooks=(hook,)))
     say(nats, beat.key, KEY.sign(beat))
     fleet = FleetSettings(servers=(nats.address,))
@@ -123,7 +123,7 @@ def test_a_denial_by_the_kill_switch_is_shown(
     app, live = make_app(desk, token=TOKEN, port=PORT)
     page = Page(desk, tmp_path, app)
     try:
-        for query in ("", "?decision=deny", "?show=all&decision=block"):
+        for query in ("", "?decision=blocked", "?show=all&decision=blocked"):
             (row,) = page.get(f"/api/rows{query}").json["rows"]
             assert (row["machine"], row["outcome"], row["decider"]) == ("m1", "blocked", "switch")
             assert "incident 7" in row["message"]
@@ -164,7 +164,7 @@ def test_hooks_on_trial_are_counted_over_all_machines(
         log = tmp_path / machine / "hooks.jsonl"
         for number in range(times):
             write_trial(log, number=number)
-        send_all(nats, shipper(log, place=Place("all", Source(machine, user, "l"))))
+        send_all(nats, shipper(log, place=RecordPlace("all", Source(machine, user, "l"))))
     assert main([*SHADOW, "--json"]) == 0
     (tried,) = json.loads(capsys.readouterr().out)["trials"]
     assert (tried["runs"], tried["wouldBlock"], tried["machines"], tried["repeated"]) == (3, 3, 2, 1)
@@ -185,12 +185,18 @@ def test_what_a_machine_says_is_printed_as_foreign_text(
     sink.write_now([msgspec.structs.replace(event(1), message=HOSTILE, subject=HOSTILE, session=HOSTILE)])
     sink.close()
     write_trial(log, HOSTILE)
-    send_all(nats, shipper(log, place=Place(HOSTILE, Source(HOSTILE, HOSTILE, HOSTILE))))
-    hook = HookWord(event=HOSTILE, name=HOSTILE, source="user", state=HOSTILE)
+    send_all(nats, shipper(log, place=RecordPlace(HOSTILE, Source(HOSTILE, HOSTILE, HOSTILE))))
+    hook = HookStatus(event=HOSTILE, name=HOSTILE, source="user", state=HOSTILE)
     facts = Facts(enabled=True, hooks=(hook,), policy_problem=HOSTILE, problems=(HOSTILE,))
     beat = Heartbeat(team=HOSTILE, machine=HOSTILE, user=HOSTILE, hookline=HOSTILE, facts=facts)
     say(nats, beat.key, KEY.sign(beat))
-    for words in (["fleet", "events"], ["fleet", "status"], ["fleet", "stats"], SHADOW, ["audit", "verify"]):
+    for words in (
+        ["fleet", "events"],
+        ["fleet", "status"],
+        ["fleet", "events", "--stats"],
+        SHADOW,
+        ["fleet", "verify"],
+    ):
         for form in (words, [*words, "--json"]):
             main(form)
             shown = capsys.readouterr()

@@ -18,15 +18,15 @@ import pytest
 from tests.fleet.company import Company, Machine, agents_off, settings
 from tests.fleet.server import NatsServer, find_program
 
-from hookline.child.nats import connected
-from hookline.child.nats_bucket import ConflictError, make_bucket, put_value, value_of
-from hookline.cli.main import main
-from hookline.contract.fleet import POLICY_BUCKET, Server
+from hookline.apps.cli.main import main
 from hookline.errors import UsageError
+from hookline.fleet.names import POLICY_BUCKET, ServerAddress
+from hookline.fleet.nats.bucket import ConflictError, make_bucket, put_value, value_of
+from hookline.fleet.nats.connection import connected
 from hookline.fleet.policy.bucket import publish
-from hookline.fleet.policy.follow import Follower, Hints, News
-from hookline.settings.policy.documents import Document, Signed, now, unsigned
-from hookline.settings.policy.keys import new_key, sign
+from hookline.fleet.policy.documents import Document, SignedDocument, now, unsigned
+from hookline.fleet.policy.follow import Follower, Hints, PolicyUpdate
+from hookline.fleet.policy.keys import new_key, sign
 
 # A server that does not answer is noticed after some seconds.
 pytestmark = pytest.mark.timeout(90)
@@ -73,7 +73,7 @@ class Following:
     """A follower in this process, and what it said."""
 
     def __init__(self, company: Company, nats: NatsServer, team: str = "all") -> None:
-        self.heard: list[News] = []
+        self.heard: list[PolicyUpdate] = []
         self.follower = Follower(nats.server, company.place(team), self.heard.append, alive_s=0.3)
 
     def has_said(self, words: str) -> bool:
@@ -201,7 +201,7 @@ def test_what_must_not_be_in_force_is_refused_and_said(company: Company, nats: N
     """Forged, older, expired, cut off, for another team, or of another kind: the last good one stays."""
     new_key(tmp_path / "other.key")
     whole = company.signed(company.bundle(version=9)).to_bytes()
-    bad: dict[str, Signed | bytes] = {
+    bad: dict[str, SignedDocument | bytes] = {
         "not signed by a key": sign(unsigned(company.bundle(version=9)), tmp_path / "other.key"),
         "is not signed; run": unsigned(company.bundle(version=9)),
         "not newer than 5": company.signed(company.bundle(version=4)),
@@ -317,7 +317,7 @@ def test_versions_only_grow_in_the_bucket(company: Company, nats: NatsServer) ->
             found = await value_of(bucket, "bundle.all")
             assert found is not None
             await put_value(bucket, "bundle.all", b"x", after=found.revision)
-            with pytest.raises(ConflictError, match="changed by somebody else"):
+            with pytest.raises(ConflictError, match="changed by another user"):
                 await put_value(bucket, "bundle.all", b"y", after=found.revision)
         # What nobody signed keeps nobody out.
         await put(nats, company, company.bundle(version=4))
@@ -348,28 +348,30 @@ def test_the_commands_by_a_server(
 
     def publish_version(version: int, command: str) -> None:
         file.write_bytes(company.signed(company.bundle(settings(command), version)).to_bytes())
-        assert main(["policy", "publish", str(file)]) == 0
+        assert main(["fleet", "policy", "publish", str(file)]) == 0
 
-    with process("policy", "follow", cwd=project) as follower:
+    with process("fleet", "policy", "follow", cwd=project) as follower:
         assert follower.stdout is not None
         assert "following nats://" in follower.stdout.readline()
         publish_version(1, "echo one >&2; exit 2")
         wait_until(lambda: machine.fires().reason == "one")
         publish_version(2, "exit 0")
         wait_until(lambda: not machine.fires().blocked)
-        assert main(["policy", "rollback", "--to", "1", *key]) == 0
+        assert main(["fleet", "policy", "rollback", "--to", "1", *key]) == 0
         wait_until(lambda: machine.fires().reason == "one")
-        assert main(["policy", "switch", "hook", "guard", "off", "--reason", "noise", *key]) == 0
+        assert main(["fleet", "policy", "switch", "hook", "guard", "off", "--reason", "noise", *key]) == 0
         wait_until(lambda: not machine.fires().blocked)
-        assert main(["policy", "switch", "agents", "off", "--reason", "incident", "--expires", "1h", *key]) == 0
+        assert (
+            main(["fleet", "policy", "switch", "agents", "off", "--reason", "incident", "--expires", "1h", *key]) == 0
+        )
         wait_until(lambda: "incident" in (machine.fires().reason or ""))
-        assert main(["policy", "switch", "agents", "on", *key]) == 0
+        assert main(["fleet", "policy", "switch", "agents", "on", *key]) == 0
         wait_until(lambda: not machine.fires().blocked)
     capsys.readouterr()
-    assert main(["policy", "rollback", "--to", "77", *key]) == 1
+    assert main(["fleet", "policy", "rollback", "--to", "77", *key]) == 1
     assert "it has: 1, 2, 3" in capsys.readouterr().err
-    assert main(["policy", "pull"]) == 0
-    assert main(["policy", "status", "--json"]) == 0
+    assert main(["fleet", "policy", "pull"]) == 0
+    assert main(["fleet", "policy", "status", "--json"]) == 0
     status: dict[str, Any] = json.loads(capsys.readouterr().out.partition("\n")[2])
     assert (status["version"], list(status["hooksOff"])) == (3, ["guard"])
     log = Path(os.environ["HOOKLINE_STATE_DIR"], "hooks.jsonl").read_text()
@@ -411,7 +413,7 @@ def test_a_publisher_that_fails_half_way_says_who_has_it(
         file.write_bytes(company.signed(document).to_bytes())
         for user, code in (("half", 2), ("all", 0), ("all", 0)):
             company.write_system(fleet={"servers": [nats.address.replace("//", f"//{user}:p@")]})
-            assert (main(["policy", "publish", str(file)]) == 0) is (code == 0)
+            assert (main(["fleet", "policy", "publish", str(file)]) == 0) is (code == 0)
             shown = capsys.readouterr()
             if code:
                 assert "payments has it, and web may not have it; do the same again" in shown.err
@@ -419,7 +421,7 @@ def test_a_publisher_that_fails_half_way_says_who_has_it(
                 assert "published: bundle.payments, bundle.web" in shown.out
 
         async def revisions() -> list[int]:
-            async with connected(Server(addresses=(nats.address.replace("//", "//all:p@"),)), "test") as client:
+            async with connected(ServerAddress(addresses=(nats.address.replace("//", "//all:p@"),)), "test") as client:
                 bucket = await make_bucket(client, POLICY_BUCKET, history=8)
                 kept = [await value_of(bucket, f"bundle.{team}") for team in ("payments", "web")]
                 return [0 if value is None else value.revision for value in kept]

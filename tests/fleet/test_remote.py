@@ -12,15 +12,15 @@ import pytest
 from tests.fleet.server import NatsServer, find_program, free_port
 from tests.fleet.workers import ECHO, Machine, WorkerProcess, guard, remote_settings
 
-from hookline.child.nats import connected
-from hookline.config import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.fleet import Server
-from hookline.contract.verdict import Verdict
+from hookline.client.config import Config
+from hookline.fleet.names import ServerAddress
+from hookline.fleet.nats.connection import connected
+from hookline.fleet.policy.documents import now
 from hookline.fleet.policy.packing import pack
-from hookline.log.logger import MemorySink
-from hookline.settings.paths import SettingsPaths
-from hookline.settings.policy.documents import now
+from hookline.log.write.logger import MemorySink
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
+from hookline.settings.read.paths import SettingsPaths
 
 pytestmark = pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it")
 
@@ -163,7 +163,7 @@ def test_whatever_is_sent_to_a_worker_it_goes_on(place: tuple[dict[str, Any], Wo
     subject = "hookline.ask.all.dlp.x.one.hook-execution-request"
 
     async def send() -> None:
-        async with connected(Server(addresses=tuple(fleet["servers"])), "stranger") as client:
+        async with connected(ServerAddress(addresses=tuple(fleet["servers"])), "stranger") as client:
             for data in (b"", b"[]", b"{", b"[" * 100_000, b'{"a":' * 100_000, b'{"correlationId": {"a": [1]}}'):
                 await client.publish(subject, data)
                 await client.publish(subject, data, reply="nobody.hears")
@@ -189,7 +189,7 @@ def test_a_request_that_is_too_long_for_the_server_fails(
     [
         pytest.param(None, True, "no server is named that its workers listen on", id="no fleet"),
         pytest.param({"team": "x"}, True, "no server is named that its workers listen on", id="no servers"),
-        pytest.param({"servers": ["nats://x"]}, False, "pip install 'hookline[fleet]'", id="no extra"),
+        pytest.param({"servers": ["nats://x"]}, False, "[fleet]'", id="no extra"),
     ],
 )
 def test_a_remote_hook_that_can_not_be_asked_is_a_problem_and_fails(

@@ -9,7 +9,7 @@ import pytest
 from tests.fleet.server import NatsServer, find_program, free_port
 from tests.fleet.workers import WorkerProcess, guard, remote_settings
 
-from hookline.cli.main import main
+from hookline.apps.cli.main import main
 
 pytestmark = pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it")
 
@@ -39,7 +39,7 @@ def test_doctor_finds_the_server_and_the_worker(nats: NatsServer, tmp_path: Path
     fleet = {"servers": [nats.address]}
     accepts = f"{nats.address} accepts connections of team all"
     unknown = "it does not ask who connects, so workers are not told who asks"
-    nobody = "nobody answers remote hooks about dlp: no worker is there; start one: hookline worker --subject dlp"
+    nobody = "nobody answers remote hooks about dlp: no worker is there; start one: hookline fleet worker --subject dlp"
     code, report = run(fleet, "doctor")
     assert (code, signs(report)) == (1, [("good", f"{accepts}; {unknown}"), ("bad", nobody)])
     worker = WorkerProcess(tmp_path / "w", fleet, guard("touch ran"))
@@ -66,7 +66,7 @@ def test_list_explain_and_check_show_it(run: Run) -> None:
     _, listed = run(fleet, "list")
     (hook,) = listed["hooks"]
     assert (hook["hook"], hook["type"], hook["subject"], hook["state"]) == ("secrets", "remote", "dlp", "on")
-    _, explained = run(fleet, "explain", "BeforeTool", "--tool", "write_file")
+    _, explained = run(fleet, "fire", "--plan", "BeforeTool", "--tool", "write_file")
     assert "secrets" in json.dumps(explained)
     assert run(fleet, "check")[0] == 0
     code, found = run(None, "check")
@@ -89,5 +89,5 @@ def test_a_worker_does_not_start_where_it_would_judge_nothing(
     fleet = None if why.startswith("no server") else {"servers": ["nats://127.0.0.1:9"]}
     file = tmp_path / "worker.json"
     file.write_text(json.dumps({**remote_settings(fleet), **settings}))
-    assert main(["worker", "--subject", "dlp", "--project", str(project), "--settings", str(file)]) == 1
+    assert main(["fleet", "worker", "--subject", "dlp", "--project", str(project), "--settings", str(file)]) == 1
     assert why in capsys.readouterr().err

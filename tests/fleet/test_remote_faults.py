@@ -11,7 +11,7 @@ from tests.fleet.proxy import SlowProxy
 from tests.fleet.server import NatsServer
 from tests.fleet.workers import Machine, WorkerProcess, ended, guard, lines, remote_settings
 
-from hookline.contract.verdict import Verdict
+from hookline.protocol.verdict import Verdict
 
 pytestmark = pytest.mark.fleet
 
@@ -86,10 +86,9 @@ def test_a_frozen_worker_does_not_run_what_was_abandoned(
     async def go() -> None:
         await machine.fire()
         worker.signal(signal.SIGSTOP)
-        # The first is sent to this worker alone, unless its offer is too old by now; the second to all.
         for _ in range(2):
             why = reason(await machine.fire())
-            assert "which answered before, fell silent" in why or "no worker answered" in why
+            assert "no worker answered" in why
             assert machine.took_s < SOON_S
         worker.signal(signal.SIGCONT)
         await asyncio.sleep(1.0)  # whatever it would run, it would run now

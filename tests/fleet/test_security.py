@@ -15,18 +15,18 @@ import pytest
 from tests.fleet.server import NatsServer, find_program
 from tests.fleet.workers import Machine, WorkerProcess, guard, remote_settings
 
-from hookline.child.jetstream import make_stream, store, stored
-from hookline.child.nats import UnreachableError, close, connect, connected
-from hookline.child.nats_bucket import Bucket, latest_values, make_bucket, set_value, value_of, values_before
-from hookline.contract.fleet import (
+from hookline.fleet.names import (
     AUDIT_STREAM,
     AUDIT_SUBJECTS,
     MACHINES_BUCKET,
     POLICY_BUCKET,
-    Server,
+    ServerAddress,
     inbox_of,
     record_subjects,
 )
+from hookline.fleet.nats.bucket import Bucket, latest_values, make_bucket, set_value, value_of, values_before
+from hookline.fleet.nats.connection import UnreachableError, close, connect, connected
+from hookline.fleet.nats.jetstream import make_stream, store, stored
 
 pytestmark = [
     pytest.mark.fleet,
@@ -74,11 +74,11 @@ class Place:
             "tls": {"ca": str(self._folder / "server.pem")},
         }
 
-    def server(self, user: str) -> Server:
+    def server(self, user: str) -> ServerAddress:
         """The same for a connection of our own."""
         fleet = self.fleet(user)
         inbox = inbox_of(fleet["machine"])
-        return Server(addresses=(self.address,), nkey=fleet["nkey"], ca=fleet["tls"]["ca"], inbox=inbox)
+        return ServerAddress(addresses=(self.address,), nkey=fleet["nkey"], ca=fleet["tls"]["ca"], inbox=inbox)
 
     @property
     def address(self) -> str:
@@ -324,9 +324,9 @@ def test_nobody_gets_in_without_a_key_or_without_the_right_authority(place: Plac
     other = tmp_path / "other"
     other.mkdir()
     _make_certificate(other)
-    anonymous = Server(addresses=(place.address,), ca=place.ca)
+    anonymous = ServerAddress(addresses=(place.address,), ca=place.ca)
     good = place.server("machine-laptop-7")
-    stranger = Server(addresses=(place.address,), nkey=good.nkey, ca=str(other / "server.pem"))
+    stranger = ServerAddress(addresses=(place.address,), nkey=good.nkey, ca=str(other / "server.pem"))
     for server, why in ((anonymous, "uthorization"), (stranger, "certificate|CERTIFICATE|answer")):
         with pytest.raises(UnreachableError, match=why):
             asyncio.run(connect(server, "test"))

@@ -14,10 +14,10 @@ import pytest
 from tests.fleet.records import write_log
 from tests.fleet.server import NatsServer
 
-from hookline.child.nats import connected
-from hookline.child.nats_bucket import make_bucket
-from hookline.cli.main import main
-from hookline.contract.fleet import AUDIT_STREAM, MACHINES_BUCKET, Server
+from hookline.apps.cli.main import main
+from hookline.fleet.names import AUDIT_STREAM, MACHINES_BUCKET, ServerAddress
+from hookline.fleet.nats.bucket import make_bucket
+from hookline.fleet.nats.connection import connected
 
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(170)]
 WITHIN_S = 60.0
@@ -34,7 +34,7 @@ def ask(cluster: list[NatsServer], work: Callable[[Any], Any]) -> Any:
     """What the cluster answers; None while it elects a leader."""
 
     async def go() -> Any:
-        async with connected(Server(addresses=tuple(each.address for each in cluster)), "test") as client:
+        async with connected(ServerAddress(addresses=tuple(each.address for each in cluster)), "test") as client:
             return await work(client)
 
     try:
@@ -96,12 +96,12 @@ def test_two_teams_have_streams_on_servers_of_their_own(
     # Signs of life are of all teams, so they outlive every single server.
     wait_until(lambda: ask(cluster, lambda client: make_bucket(client, MACHINES_BUCKET, history=1, replicas=3)))
     for team, tag in ((payments, "shard0"), (web, "shard1")):
-        words = ["fleet", "setup", "--team", team.name, "--tag", tag]
+        words = ["fleet", "run", "--setup", "--team", team.name, "--tag", tag]
         wait_until(lambda words=words: main(words) == 0)  # type: ignore[misc]
     for team, node in ((payments, "n0"), (web, "n1")):
         wait_until(lambda team=team, node=node: leader_of(cluster, team.stream) == node)  # type: ignore[misc]
     capsys.readouterr()
-    assert main(["fleet", "setup"]) != 0
+    assert main(["fleet", "run", "--setup"]) != 0
     assert "overlap" in capsys.readouterr().err
 
     for team in (payments, web):
@@ -121,7 +121,7 @@ def test_two_teams_have_streams_on_servers_of_their_own(
     wait_until(payments.sends)
     wait_until(lambda: machines_in(payments.stream, capsys) == {"payments-1": 10})
     for team in (payments, web):
-        wait_until(lambda team=team: main(["audit", "verify", "--stream", team.stream]) == 0)  # type: ignore[misc]
+        wait_until(lambda team=team: main(["fleet", "verify", "--stream", team.stream]) == 0)  # type: ignore[misc]
     capsys.readouterr()
     wait_until(lambda: {"payments-1", "web-1"} <= _known(capsys))
 

@@ -24,16 +24,16 @@ from tests.fleet.records import (
 )
 from tests.fleet.server import NatsServer
 
-from hookline.child.nats import UnreachableError, close, connect
 from hookline.errors import HooklineError
+from hookline.fleet.nats.connection import UnreachableError, close, connect
 from hookline.fleet.record.anchors import Anchors
+from hookline.fleet.record.backlog import Cursor, next_batch, waiting_bytes
 from hookline.fleet.record.message import Arrival, Stated
 from hookline.fleet.record.shipper import only_shipper, read_progress
 from hookline.fleet.record.statement import StatementKind
-from hookline.log.chain import Link
-from hookline.log.file import FileSink
-from hookline.log.outgoing import Cursor, next_batch, waiting_bytes
-from hookline.log.verify import log_head
+from hookline.log.read.verify import log_head
+from hookline.log.write.chain import Link
+from hookline.log.write.sink import FileSink
 
 
 @pytest.fixture
@@ -264,5 +264,5 @@ def test_what_waits_is_in_all_files_behind_the_cursor(log: Path) -> None:
 
 def test_without_a_stream_the_message_says_what_to_do(nats: NatsServer, log: Path) -> None:
     write_log(log, range(1, 3))
-    with pytest.raises(UnreachableError, match="hookline fleet setup"):
+    with pytest.raises(UnreachableError, match="hookline fleet run --setup"):
         send_all(nats, shipper(log, key=KEY))

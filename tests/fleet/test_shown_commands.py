@@ -17,43 +17,43 @@ from tests.test_docs import shown_commands
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(300)]
 
 IN_ORDER = [
-    "policy keygen policy.key",
-    "policy pack guards/ --version 7 --expires 90d --teams payments,web -o policy.json",
-    "policy sign policy.json --key policy.key",
-    "policy verify policy.json",
-    "policy publish policy.json",
-    "policy follow",
-    "policy pull",
-    "policy pull FILE",
-    "policy status",
-    "policy rollback --to 6 --team payments --key policy.key",
-    "policy switch agents off --reason 'incident 4711' --expires 2h --key policy.key",
-    "policy switch hook no-secrets off --reason 'false alarms' --expires 1d --key policy.key",
-    "policy switch agents on --key policy.key",
-    "worker --subject dlp",
-    "worker --subject dlp --settings dlp.json",
-    "fleet setup",
-    "fleet setup --replicas 3",
+    "fleet policy keygen policy.key",
+    "fleet policy pack guards/ --version 7 --expires 90d --teams payments,web -o policy.json",
+    "fleet policy sign policy.json --key policy.key",
+    "fleet policy verify policy.json",
+    "fleet policy publish policy.json",
+    "fleet policy follow",
+    "fleet policy pull",
+    "fleet policy pull FILE",
+    "fleet policy status",
+    "fleet policy rollback --to 6 --team payments --key policy.key",
+    "fleet policy switch agents off --reason 'incident 4711' --expires 2h --key policy.key",
+    "fleet policy switch hook no-secrets off --reason 'false alarms' --expires 1d --key policy.key",
+    "fleet policy switch agents on --key policy.key",
+    "fleet worker --subject dlp",
+    "fleet worker --subject dlp --settings dlp.json",
+    "fleet run --setup",
+    "fleet run --setup --replicas 3",
     "fleet run",
     "fleet status",
     "fleet status --json",
     "fleet status --expect machines.txt --json",
     "fleet events",
-    "fleet stats",
-    "fleet stats --shadow",
-    "audit verify --machine build7 --since 7d",
-    "audit verify --anchors /mnt/anchors --keys machines.keys",
-    "audit verify --from hooks.jsonl --anchors anchors",
+    "fleet events --stats",
+    "fleet events --stats --shadow",
+    "fleet verify --machine build7 --since 7d",
+    "fleet verify --anchors /mnt/anchors --keys machines.keys",
+    "fleet verify --source hooks.jsonl --anchors anchors",
     "ui --fleet",
 ]
 # In place of the stream for all teams, so it needs a server of its own.
-SHARDED = "fleet setup --team payments --tag payments --replicas 3"
+SHARDED = "fleet run --setup --team payments --tag payments --replicas 3"
 # They go on until they are interrupted: what each prints when it is at work.
 LASTING = {
-    "policy follow": "version 7",
+    "fleet policy follow": "version 7",
     "fleet run": "runs",
-    "worker --subject dlp": "dlp",
-    "worker --subject dlp --settings dlp.json": "dlp",
+    "fleet worker --subject dlp": "dlp",
+    "fleet worker --subject dlp --settings dlp.json": "dlp",
     "ui --fleet": "http://127.0.0.1",
 }
 # The machine's service was interrupted, and its policy is not the newest any more: that is said, and is exit code 1.
@@ -67,10 +67,10 @@ REAL = {
 
 
 def test_every_command_of_a_fleet_is_here() -> None:
-    """Those that the pages show; `policy sign` alone is the name of a form in a sentence."""
+    """Those that the pages show; `fleet policy sign` alone is the name of a form in a sentence."""
     found = {shlex.join(words) for _, words in shown_commands()}
-    starts = ("policy ", "fleet ", "audit ", "worker ", "ui --fleet")
-    assert {one for one in found if one.startswith(starts)} - {"policy sign"} == {*IN_ORDER, SHARDED}
+    starts = ("fleet ", "ui --fleet")
+    assert {one for one in found if one.startswith(starts)} - {"fleet policy sign"} == {*IN_ORDER, SHARDED}
 
 
 def test_a_team_can_have_a_stream_of_its_own(tmp_path: Path, nats: NatsServer) -> None:
@@ -84,9 +84,9 @@ def test_the_commands_of_the_page_run(tmp_path: Path, nats: NatsServer) -> None:
     """From the key to the audit, on a machine that has judged something."""
     desk = Desk(tmp_path, nats)
     for command in IN_ORDER:
-        if command == "policy sign policy.json --key policy.key":
-            six = "policy pack guards/ --version 6 --expires 90d --teams payments,web -o six.json"
-            for prepared in (six, "policy sign six.json --key policy.key", "policy publish six.json"):
+        if command == "fleet policy sign policy.json --key policy.key":
+            six = "fleet policy pack guards/ --version 6 --expires 90d --teams payments,web -o six.json"
+            for prepared in (six, "fleet policy sign six.json --key policy.key", "fleet policy publish six.json"):
                 desk.run(prepared)
         if command in LASTING:
             desk.run_until(command, LASTING[command])
@@ -95,10 +95,10 @@ def test_the_commands_of_the_page_run(tmp_path: Path, nats: NatsServer) -> None:
         if command == "fleet status --json":
             machine = json.loads(shown)["machines"][0]
             (tmp_path / "machines.keys").write_text(f"build7 {machine['user']} {machine['key']}\n")
-        if command.startswith("policy keygen"):
+        if command.startswith("fleet policy keygen"):
             (key,) = re.findall(r"ed25519:[^\"]+", shown)
             desk.names(key)
-        if command == "policy status":
+        if command == "fleet policy status":
             assert "7" in shown
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.cli.main import main
+from hookline.apps.cli.main import main
 
 pytestmark = pytest.mark.fleet
 CONTRIB = Path(__file__).resolve().parents[2] / "contrib"

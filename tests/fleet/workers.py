@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.config import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.verdict import Verdict
+from hookline.client.config import Config
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
 
 _START_S = 15.0
 # A hook that answers whatever the arguments of its tool say it should.
@@ -21,7 +21,7 @@ ECHO = """python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["t
 
 
 class WorkerProcess:
-    """`hookline worker`, with settings of its own."""
+    """`hookline fleet worker`, with settings of its own."""
 
     def __init__(self, directory: Path, fleet: Mapping[str, Any], hooks: Mapping[str, Any], *options: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ class WorkerProcess:
         settings.write_text(
             json.dumps({"enableHooks": True, "hooks": hooks, "hooksConfig": {"log": log, "fleet": dict(fleet)}})
         )
-        command = [sys.executable, "-m", "hookline", "worker", "--subject", "dlp", "--settings", str(settings)]
+        command = [sys.executable, "-m", "hookline", "fleet", "worker", "--subject", "dlp", "--settings", str(settings)]
         self.process = subprocess.Popen(
             [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=directory
         )

@@ -9,8 +9,6 @@ import pytest
 from google.genai import types
 from msgspec.structs import asdict
 
-from hookline.contract.llm import GenerateContentParameters
-from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
 from hookline.engine.event_table import create_hook_output
 from hookline.formats.genai.translator import default_hook_translator
 from hookline.formats.outputs import (
@@ -19,6 +17,8 @@ from hookline.formats.outputs import (
     BeforeToolSelectionHookOutput,
     ToolConfigTarget,
 )
+from hookline.protocol.llm import GenerateContentParameters
+from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "golden" / "conformance.json").read_text())
 

@@ -9,9 +9,9 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.contract.llm import GenerateContentParameters
 from hookline.formats.genai.request import from_hook_llm_request, to_hook_llm_request
 from hookline.formats.hook_format import GENERATION, merge_llm_requests, overlay_llm_request, split_system
+from hookline.protocol.llm import GenerateContentParameters
 
 Content, Part = types.Content, types.Part
 

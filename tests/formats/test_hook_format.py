@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.llm import LLMConfig
 from hookline.formats.hook_format import (
     GENERATION,
     merge_llm_requests,
@@ -10,6 +9,7 @@ from hookline.formats.hook_format import (
     read_messages,
     settle_llm_response,
 )
+from hookline.protocol.llm import LLMConfig
 
 SHOWN = {
     "model": "m",

@@ -5,9 +5,6 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.contract.events import HookEventName
-from hookline.contract.llm import GenerateContentParameters
-from hookline.contract.outputs import DefaultHookOutput
 from hookline.engine.event_table import create_hook_output
 from hookline.formats.genai.response import replace_response_text, to_hook_llm_response
 from hookline.formats.outputs import (
@@ -16,6 +13,9 @@ from hookline.formats.outputs import (
     BeforeToolSelectionHookOutput,
     ToolConfigTarget,
 )
+from hookline.protocol.events import HookEventName
+from hookline.protocol.llm import GenerateContentParameters
+from hookline.protocol.outputs import DefaultHookOutput
 
 CALL = types.Part(function_call=types.FunctionCall(name="f", args={}))
 TARGET = GenerateContentParameters(

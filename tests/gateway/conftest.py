@@ -45,7 +45,7 @@ def gateway(tmp_path: Path) -> Callable[..., list[str]]:
         settings.write_text(json.dumps({"enableHooks": True, "hooksConfig": options, "hooks": events}))
         behind = server if server[0] == "--url" else ("--", *server)
         own = ["--name", "demo", "--project", str(tmp_path), "--settings", str(settings)]
-        return [sys.executable, "-m", "hookline", "mcp-gateway", *own, *behind]
+        return [sys.executable, "-m", "hookline", "mcp", *own, *behind]
 
     return words
 

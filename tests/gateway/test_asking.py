@@ -13,6 +13,7 @@ from tests.gateway.conftest import hook, says, specific
 from tests.gateway.test_relay import Wires, run
 
 from hookline.hook import Ask, BeforeTool
+from hookline.log.paths import log_path
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -38,7 +39,7 @@ def test_the_client_is_asked(
     gateway: Callable[..., list[str]], official: tuple[str, ...], answer: ElicitResult | None, text: str
 ) -> None:
     """By the official client, whose person sees the tool, the reason and the arguments."""
-    words = gateway(ASK, *official)
+    words = gateway(ASK, *official, config={"log": {"enabled": True}})
     asked: list[str] = []
 
     async def elicit(context: Any, params: Any) -> ElicitResult:  # noqa: ARG001 - the client names them
@@ -58,6 +59,12 @@ def test_the_client_is_asked(
             assert ("sure?" in block.text) == (text != "it ran")
 
     asyncio.run(talk())
+    logged = [json.loads(line) for line in log_path(None).read_text().splitlines()]
+    (event,) = [one for one in logged if one["kind"] == "event" and one["event"] == "BeforeTool"]
+    (found,) = [one for one in logged if one["kind"] == "answer"]
+    assert (found["fire"], found["session"], found["by"]) == (event["fire"], event["session"], ["g"])
+    assert (found["answer"], found["asked"]) == ("yes" if text == "it ran" else "no", "the user of the MCP client")
+    assert text == "it ran" or text in found["message"]
     assert asked == (
         [] if answer is None else ["A hook (g) wants you to be asked before careful runs: sure?\nArguments: {}"]
     )

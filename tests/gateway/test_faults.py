@@ -346,9 +346,7 @@ def echoing(project: Path, tmp_path: Path) -> Raw:
     """A client of the gateway in front of a server that echoes, with the settings from their usual places."""
     (tmp_path / "server.py").write_text(ROUGH + ECHO)
     own = ["--name", "demo", "--project", str(project)]
-    return Raw(
-        [sys.executable, "-m", "hookline", "mcp-gateway", *own, "--", sys.executable, str(tmp_path / "server.py")]
-    )
+    return Raw([sys.executable, "-m", "hookline", "mcp", *own, "--", sys.executable, str(tmp_path / "server.py")])
 
 
 @pytest.mark.parametrize("on_fault", ["allow", "block"])

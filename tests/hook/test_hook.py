@@ -13,9 +13,6 @@ import pytest
 
 import hookline
 from hookline import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.inputs import HookInput
-from hookline.contract.verdict import Verdict
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.hook import (
     Allow,
@@ -37,6 +34,9 @@ from hookline.hook import (
 )
 from hookline.hook.answers import read_answer
 from hookline.hook.events import EVENTS, read_event
+from hookline.protocol.events import HookEventName
+from hookline.protocol.inputs import HookInput
+from hookline.protocol.verdict import Verdict
 
 PACKAGE = Path(hookline.__file__).parent
 TOOL = {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {"file_path": "a"}}

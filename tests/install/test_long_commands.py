@@ -11,26 +11,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agent.model_server import Reply, model_server
+from tests.apps.agent.model_server import Reply, model_server
 from tests.conftest import Person
 from tests.fleet.server import free_port
 from tests.test_docs import shown_commands
 
-from hookline.cli.main import main
+from hookline.apps.cli.main import main
 
 pytestmark = [pytest.mark.install, pytest.mark.timeout(200)]
 ROOT = Path(__file__).parents[2]
 
 # What each prints when it is at work, and after that it is interrupted.
 LASTING = {
-    "serve --http 8765": "http://127.0.0.1",
     "test --watch": "passed",
-    "record --follow --to live.hooks.toml": "Ctrl-C ends it",
-    "prove claude": "claude",
+    "replay --follow --save live.hooks.toml": "Ctrl-C ends it",
+    "doctor --prove claude": "claude",
     "ui": "http://127.0.0.1",
 }
 # Only a person at a terminal may do this; the last one is asked, too.
-AT_A_TERMINAL = ("disable guard-secrets", "enable guard-secrets", "untrust guard-secrets", "trust --dialect claude")
+AT_A_TERMINAL = (
+    "disable guard-secrets",
+    "enable guard-secrets",
+    "trust --revoke guard-secrets",
+    "trust --dialect claude",
+)
 QUESTION = {
     "session_id": "s1",
     "transcript_path": "/none",
@@ -41,7 +45,7 @@ QUESTION = {
 }
 AGENTS = ("claude", "codex", "copilot", "cursor", "gemini")
 BY_NAME = tuple(f"bridge status {agent}" for agent in AGENTS)
-SHORT = ("bridge status", *BY_NAME, "import claude --write", "test --mutate")
+SHORT = ("bridge status", *BY_NAME, "init --from claude --write", "test --mutate")
 COOKBOOK = "test --project examples/cookbook/lock_files --settings examples/cookbook/lock_files/settings.json"
 AGENT = "agent --model openai:qwen3 --base-url http://localhost:11434/v1"
 PROMPT = "agent --prompt TEXT"
@@ -50,7 +54,7 @@ PROMPT = "agent --prompt TEXT"
 def test_they_are_shown() -> None:
     """Each is in the documentation as it is run here; `ui` is in the tutorial."""
     shown = {shlex.join(words) for _, words in shown_commands()}
-    here = {*LASTING, *AT_A_TERMINAL, *SHORT, COOKBOOK, AGENT, PROMPT, "bridge claude"}
+    here = {*LASTING, *AT_A_TERMINAL, *SHORT, COOKBOOK, AGENT, PROMPT, "hook claude"}
     assert here - shown == set()
 
 
@@ -128,7 +132,7 @@ def test_it_runs(command: str, site: Path) -> None:
 
 def test_it_answers_an_agent(site: Path) -> None:
     """With the question of Claude Code on stdin."""
-    code, shown = run("bridge claude", site, json.dumps({**QUESTION, "cwd": str(site)}))
+    code, shown = run("hook claude", site, json.dumps({**QUESTION, "cwd": str(site)}))
     assert code == 0
     assert '"permissionDecision":"deny"' in shown.replace(" ", "")
 

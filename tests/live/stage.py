@@ -10,7 +10,7 @@ from tests.live.agents import HOOKLINE, Agent, Ended, Place, program_of, run
 from tests.live.models import Model
 from tests.live.scenes import MARK, Scene
 
-from hookline.bridge.entries import ENTRIES, settings_file
+from hookline.bridge.installation.entries import ENTRIES, settings_file
 from hookline.bridge.judge import hosts
 
 

@@ -70,7 +70,7 @@ def test_from_install_to_uninstall(agent: Agent, place: Place) -> None:
         records = [json.loads(line) for line in desk.hookline("log", "--agent", name, "--json").stdout.splitlines()]
         assert {record["agent"] for record in records} == {name}
         assert all(record["session"] for record in records if record["kind"] == "hook")
-        stats = json.loads(desk.hookline("stats", "--agent", name, "--json").stdout)["hooks"]
+        stats = json.loads(desk.hookline("log", "--stats", "--agent", name, "--json").stdout)["hooks"]
         assert [hook["runs"] for hook in stats] == [1]
         assert desk.hookline("bridge", "uninstall", name).exit_code == 0
         assert (file.read_bytes() if file.exists() else None) == before

@@ -1,4 +1,4 @@
-"""`hookline prove AGENT` with the real agent: the person runs the line that it prints."""
+"""`hookline doctor --prove AGENT` with the real agent: the person runs the line that it prints."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class Person:
 
     def prove(self) -> tuple[int, dict[str, Any]]:
         """Runs `prove`, and in another process the line that it prints; returns its exit code and report."""
-        words = [HOOKLINE, "prove", self.agent.name, "--wait", "90", "--json"]
+        words = [HOOKLINE, "doctor", "--prove", self.agent.name, "--wait", "90", "--json"]
         with subprocess.Popen(
             words,
             cwd=self.place.project,

@@ -11,7 +11,7 @@ from tests.live.scenes import OUTPUT, SCENES, SECRET
 from tests.live.stage import Played, play
 from tests.live.table import recorded
 
-from hookline.bridge.versions import CHECKED
+from hookline.bridge.agents.versions import CHECKED
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 

@@ -4,7 +4,7 @@ import pytest
 from tests.live.scenes import SCENES
 from tests.live.table import DOCS, EFFECTS, FAILURES, in_docs, recorded
 
-from hookline.bridge.versions import CHECKED
+from hookline.bridge.agents.versions import CHECKED
 
 
 def test_the_docs_have_what_was_seen() -> None:

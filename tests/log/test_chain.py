@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.log.chain import LINK_BYTES, START, Head, Link, Tail, link_lines, read_tail
+from hookline.log.write.chain import LINK_BYTES, START, Head, Link, Tail, link_lines, read_tail
 
 LINES = [b'{"kind":"event","n":%d}\n' % number for number in range(3)]
 

@@ -3,11 +3,11 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.records import HookRecord, LogLevel, LogRecord, SkipRecord
-from hookline.contract.secrets import SECRET_NAMES
-from hookline.log.encode import Encoder
-from hookline.log.logger import Beginning, Loggable
-from hookline.log.redact import Redactor
+from hookline.log.redact.redactor import Redactor
+from hookline.log.write.encode import Encoder
+from hookline.log.write.logger import Beginning, Loggable
+from hookline.protocol.records import HookRecord, LogLevel, LogRecord, SkipRecord
+from hookline.protocol.text.secret_names import SECRET_NAMES
 
 
 def run(message: str = "m", **fields: Any) -> HookRecord:

@@ -18,11 +18,11 @@ from unittest.mock import ANY
 
 import pytest
 
-from hookline.contract.records import AdviceRecord, LogLevel, LogRecord, OverrideRecord
-from hookline.contract.text import printable
-from hookline.log.file import FileSink
-from hookline.log.logger import HookLogger, Loggable
 from hookline.log.paths import default_log_path
+from hookline.log.write.logger import HookLogger, Loggable
+from hookline.log.write.sink import FileSink
+from hookline.protocol.records import AdviceRecord, LogLevel, LogRecord, OverrideRecord
+from hookline.protocol.text.strings import printable
 
 
 @pytest.fixture(name="path")
@@ -63,7 +63,9 @@ def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_importing_the_log_is_cheap() -> None:
     """Nobody pays for what logging may need later."""
-    done = run_python("import sys, hookline.log.file; print({'asyncio', 'logging', 'platformdirs'} & set(sys.modules))")
+    done = run_python(
+        "import sys, hookline.log.write.sink; print({'asyncio', 'logging', 'platformdirs'} & set(sys.modules))"
+    )
     assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
@@ -191,9 +193,9 @@ def test_a_line_larger_than_the_file_may_be_is_written(path: Path) -> None:
 
 _WRITE_MANY = """
 import pathlib, sys
-from hookline.contract.records import OverrideRecord
-from hookline.log.file import FileSink
-from hookline.log.logger import HookLogger
+from hookline.protocol.records import OverrideRecord
+from hookline.log.write.sink import FileSink
+from hookline.log.write.logger import HookLogger
 
 logger = HookLogger([FileSink(pathlib.Path(sys.argv[1]), max_bytes=20_000, backups=1000)])
 for number in range(1500):
@@ -297,9 +299,9 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path, capfd: pytest.Captu
 
 _FULL_THEN_FREE = """
 import os, pathlib, resource, sys, time
-from hookline.contract.records import OverrideRecord
-from hookline.log.file import FileSink
-from hookline.log.logger import HookLogger
+from hookline.protocol.records import OverrideRecord
+from hookline.log.write.sink import FileSink
+from hookline.log.write.logger import HookLogger
 
 path = pathlib.Path(sys.argv[1])
 logger = HookLogger([FileSink(path)])
@@ -388,9 +390,9 @@ def test_a_forgotten_sink_ends_its_thread(path: Path) -> None:
 
 _HEADER = """
 import atexit, os, pathlib, sys
-from hookline.contract.records import OverrideRecord
-from hookline.log.file import FileSink
-from hookline.log.logger import HookLogger
+from hookline.protocol.records import OverrideRecord
+from hookline.log.write.sink import FileSink
+from hookline.log.write.logger import HookLogger
 
 logger = HookLogger([FileSink(pathlib.Path(sys.argv[1]))])
 

@@ -1,7 +1,7 @@
 import pytest
 
-from hookline.contract.records import LogLevel, SkipRecord
-from hookline.log.logger import HookLogger, Loggable, MemorySink
+from hookline.log.write.logger import HookLogger, Loggable, MemorySink
+from hookline.protocol.records import LogLevel, SkipRecord
 
 RECORD = SkipRecord(level=LogLevel.INFO, message="still here")
 

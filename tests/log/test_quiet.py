@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from hookline.contract.records import LogLevel, UnmatchedRecord
-from hookline.log.quiet import QuietEvents
+from hookline.log.write.unmatched import QuietEvents
+from hookline.protocol.records import LogLevel, UnmatchedRecord
 
 NONE = "no hook matches"
 

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from hookline.contract.records import FaultRecord, HookRecord, LogLevel
-from hookline.contract.wire import stringify_json, utc_timestamp
 from hookline.errors import HooklineError
-from hookline.log import _files
-from hookline.log.entry import LogEntry, LogQuery
-from hookline.log.file import FileSink
-from hookline.log.reader import LogReader
+from hookline.log import files as _files
+from hookline.log.read.entry import LogEntry, LogQuery
+from hookline.log.read.reader import LogReader
+from hookline.log.write.sink import FileSink
+from hookline.protocol.records import FaultRecord, HookRecord, LogLevel
+from hookline.protocol.text.json_text import stringify_json, utc_timestamp
 
 Write = Callable[..., None]
 
@@ -77,9 +77,8 @@ def test_rotated_files_are_read_oldest_first(path: Path) -> None:
         pytest.param(LogQuery(tool="write_file"), [2], id="tool"),
         pytest.param(LogQuery(hook="audit"), [3], id="hook"),
         pytest.param(LogQuery(hook='say "ä"'), [6], id="hook-escaped"),
-        pytest.param(LogQuery(decision="deny"), [4, 7], id="decision"),
-        pytest.param(LogQuery(decision="block"), [4, 7], id="block-is-deny"),
-        pytest.param(LogQuery(decision="allow"), [2], id="allow"),
+        pytest.param(LogQuery(decision="blocked"), [4, 7], id="decision"),
+        pytest.param(LogQuery(decision="allowed"), [2], id="allowed"),
         pytest.param(LogQuery(session="s1"), [1, 2], id="session"),
         pytest.param(LogQuery(failures=True), [3, 5], id="failures"),
         pytest.param(LogQuery(slower_than_ms=10), [0], id="slower"),
@@ -155,7 +154,7 @@ def test_lines_that_are_not_records_are_counted(path: Path, write: Write) -> Non
         assert reader.unreadable == 3
 
 
-@pytest.mark.parametrize("query", [LogQuery(session="s"), LogQuery(failures=True), LogQuery(decision="deny")])
+@pytest.mark.parametrize("query", [LogQuery(session="s"), LogQuery(failures=True), LogQuery(decision="blocked")])
 def test_no_filter_hides_lines_that_are_not_records(path: Path, query: LogQuery) -> None:
     """A torn line may have been a wanted record, so it is counted whatever is asked for."""
     path.parent.mkdir(parents=True, exist_ok=True)

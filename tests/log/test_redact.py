@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.secrets import SECRET_NAMES
-from hookline.log.redact import Redactor
+from hookline.log.redact.redactor import Redactor
+from hookline.protocol.text.secret_names import SECRET_NAMES
 
 ENVIRON = {
     "API_TOKEN": "tok-12345",
@@ -145,38 +145,56 @@ def test_without_any_setting_usual_secrets_are_found_and_code_is_left_alone(text
 
 
 HEX = "0123456789abcdef" * 2
+DISCORD = "https://discord.com/api/webhooks/123456789"
 
 
 @pytest.mark.attack("30.F11", "secrets of fifteen more kinds, in commands, headers, addresses and sentences")
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("https://hooks.slack.com/services/T0/B0/aB3dE5gH", "https://hooks.slack.com/services/[redacted]"),
-        (f"SK{HEX}", "[redacted]"),
-        ("/bot123456789:AAEabcdefghijklmnopqrstuvwxyz0123456/x", "/bot123456789:[redacted]/x"),
-        (
-            "https://discord.com/api/webhooks/123456789/aB3dE5gH-k",
-            "https://discord.com/api/webhooks/123456789/[redacted]",
+        *(
+            pytest.param(text, shown, id=kind)
+            for kind, text, shown in (
+                (
+                    "slack",
+                    "https://hooks.slack.com/services/T0/B0/aB3dE5gH",
+                    "https://hooks.slack.com/services/[redacted]",
+                ),
+                ("twilio", f"SK{HEX}", "[redacted]"),
+                ("twilio-account", f"AC{HEX}", "[redacted]"),
+                ("telegram", "/bot123456789:AAEabcdefghijklmnopqrstuvwxyz0123456/x", "/bot123456789:[redacted]/x"),
+                ("discord", f"{DISCORD}/aB3dE5gH-k", f"{DISCORD}/[redacted]"),
+                ("mysql", "mysql -u root -phunter2 app", "mysql -u root -p[redacted] app"),
+                ("mysqldump", "mysqldump -h db -p'hun ter' x", "mysqldump -h db -p'[redacted]' x"),
+                ("mariadb", "mariadb -phunter2", "mariadb -p[redacted]"),
+                (
+                    "azure",
+                    "AccountName=x;AccountKey=abcdEFGH12345678+/==;E=y",
+                    "AccountName=x;AccountKey=[redacted];E=y",
+                ),
+                ("azure-shared", "SharedAccessKey=abcdEFGH12345678+/=;E=y", "SharedAccessKey=[redacted];E=y"),
+                ("azure-signature", "?sv=1&sig=abcdEFGH12345678%3D&x=1", "?sv=1&sig=[redacted]&x=1"),
+                ("cookie", "curl -H 'Cookie: sid=abcd1234; t=efgh5678' h", "curl -H 'Cookie: [redacted]' h"),
+                ("set-cookie", "Set-Cookie: sid=abcd1234; HttpOnly", "Set-Cookie: [redacted]; HttpOnly"),
+                ("sshpass", "sshpass -p hunter2 ssh h", "sshpass -p [redacted] ssh h"),
+                ("docker", "docker login -u me -p hunter2 h", "docker login -u me -p [redacted] h"),
+                ("docker-long", "docker login --password=hunter2 h", "docker login --password=[redacted] h"),
+                ("aws", "?X-Amz-Date=1&X-Amz-Signature=0123abcd", "?X-Amz-Date=1&X-Amz-Signature=[redacted]"),
+                ("vault", "hvs.CAESIJlkjhgfdsapoiuytrewq12345", "hvs.[redacted]"),
+                ("vault-old", "token s.abcdefghijkl0123456789AB", "token s.[redacted]"),
+                ("age", f"AGE-SECRET-KEY-1{'Q' * 58}", "[redacted]"),
+                ("pat", "GITHUB_PAT=abcdef123 git push", "GITHUB_PAT=[redacted] git push"),
+                ("mysql-pwd", "MYSQL_PWD=hunter2 mysql", "MYSQL_PWD=[redacted] mysql"),
+                ("pwd", "Server=x;Uid=sa;Pwd=hunter2;", "Server=x;Uid=sa;Pwd=[redacted];"),
+                ("sentence", "my password is swordfish, thanks", "my password is [redacted], thanks"),
+                ("quoted-sentence", "The password is 'Tr0ub4dor'", "The password is '[redacted]'"),
+                ("token-sentence", "the token is a1b2c3d4", "the token is [redacted]"),
+            )
         ),
-        ("mysql -u root -phunter2 app", "mysql -u root -p[redacted] app"),
-        ("mysqldump -h db -p'hun ter' x", "mysqldump -h db -p'[redacted]' x"),
-        ("AccountName=x;AccountKey=abcdEFGH12345678+/==;E=y", "AccountName=x;AccountKey=[redacted];E=y"),
-        ("curl -H 'Cookie: sid=abcd1234; t=efgh5678' h", "curl -H 'Cookie: [redacted]' h"),
-        ("Set-Cookie: sid=abcd1234; HttpOnly", "Set-Cookie: [redacted]; HttpOnly"),
-        ("sshpass -p hunter2 ssh h", "sshpass -p [redacted] ssh h"),
-        ("docker login -u me -p hunter2 h", "docker login -u me -p [redacted] h"),
-        ("docker login --password=hunter2 h", "docker login --password=[redacted] h"),
-        ("?X-Amz-Date=1&X-Amz-Signature=0123abcd", "?X-Amz-Date=1&X-Amz-Signature=[redacted]"),
-        ("hvs.CAESIJlkjhgfdsapoiuytrewq12345", "hvs.[redacted]"),
-        (f"AGE-SECRET-KEY-1{'Q' * 58}", "[redacted]"),
-        ("GITHUB_PAT=abcdef123 git push", "GITHUB_PAT=[redacted] git push"),
-        ("MYSQL_PWD=hunter2 mysql", "MYSQL_PWD=[redacted] mysql"),
-        ("Server=x;Uid=sa;Pwd=hunter2;", "Server=x;Uid=sa;Pwd=[redacted];"),
-        ("my password is swordfish, thanks", "my password is [redacted], thanks"),
-        ("The password is 'Tr0ub4dor'", "The password is '[redacted]'"),
-        (
+        pytest.param(
             {"env": {"GITHUB_PAT": "abc1"}, "h": {"Cookie": "a=b"}},
             {"env": {"GITHUB_PAT": "[redacted]"}, "h": {"Cookie": "[redacted]"}},
+            id="short-values-under-a-name",
         ),
         *(
             (text, text)

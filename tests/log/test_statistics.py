@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from hookline.log.entry import LogEntry
-from hookline.log.statistics import Durations, Statistics
+from hookline.log.read.entry import LogEntry
+from hookline.log.read.statistics import Durations, Statistics
 
 
 def durations(*values: float) -> Durations:
@@ -91,7 +91,7 @@ def test_runs_are_summed_per_hook() -> None:
 def test_a_hook_that_was_never_asked_took_no_time() -> None:
     """Its run counts as a failure, and not as one of 0 ms: the median is that of the runs that took place."""
     run: dict[str, Any] = {"kind": "hook", "event": "BeforeTool", "hook": "guard", "origin": "a.json"}
-    unasked = LogEntry(**run, level="warn", duration=0.0, error="was not asked: its worker failed 3 times")
+    unasked = LogEntry(**run, level="warn", duration=0.0, unasked=True)
     (guard,) = statistics([LogEntry(**run, duration=3.0), unasked, unasked]).hooks.values()
     assert (guard.runs, guard.failures) == (3, 2)
     assert (guard.durations.quantile(0.01), guard.durations.histogram()) == (3.0, [(2.0, 5.0, 1)])

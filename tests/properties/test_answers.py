@@ -12,24 +12,24 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from hookline.config import Config
-from hookline.contract.answers import (
+from hookline.client.config import Config
+from hookline.engine.decide import HookAggregator, decide
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.merge import merge_last_wins
+from hookline.engine.notices.advice import advise
+from hookline.protocol.answers import (
     Answer,
     ToolSelection,
     deny,
     read_stdout,
     warning_from_stderr,
 )
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.results import process_common_hook_output_fields
-from hookline.contract.verdict import HookExecutionResult, Verdict
-from hookline.contract.vocabulary import ConfigSource
-from hookline.contract.wire import stringify_json, trim
-from hookline.engine.advice import advise
-from hookline.engine.decide import HookAggregator, decide
-from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.merge import merge_last_wins
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.protocol.results import process_common_hook_output_fields
+from hookline.protocol.text.json_text import stringify_json, trim
+from hookline.protocol.verdict import HookExecutionResult, Verdict
 
 # Making the data takes long on a busy machine, the first time above all.
 pytestmark = pytest.mark.timeout(120)
@@ -89,7 +89,7 @@ TOLD: Mapping[str, Any] = {
 
 
 def hook(event: HookEventName, rank: int = 0) -> HookEntry:
-    return HookEntry(event=event, source=ConfigSource.USER, origin="o", location="l", command="c", rank=rank)
+    return HookEntry(event=event, source=ConfigSource.USER, origin="o", location="l", run=CommandLine("c"), rank=rank)
 
 
 def ran(

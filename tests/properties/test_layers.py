@@ -15,19 +15,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hookline.child.batch import ChildJob, ChildOutcome
-from hookline.contract.answers import TOOL_MODES, ToolSelection
-from hookline.contract.events import HookEventName
-from hookline.contract.verdict import Verdict
-from hookline.contract.vocabulary import ConfigSource
-from hookline.engine import run as run_module
-from hookline.engine import ways as ways_module
 from hookline.engine.decide import decide
 from hookline.engine.plan import plan
 from hookline.engine.run import HookRunner, skips
-from hookline.settings.decode import decode_settings
-from hookline.settings.merge import authority
-from hookline.settings.read import Layer
+from hookline.protocol.answers import TOOL_MODES, ToolSelection
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
+from hookline.runners import warm_policy
+from hookline.runners.process.batch import ChildJob, ChildOutcome
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
+from hookline.settings.read.merge import authority
 
 # Making the data takes long on a busy machine, the first time above all.
 pytestmark = pytest.mark.timeout(120)
@@ -254,8 +253,7 @@ def is_narrower(tools: ToolSelection | None, than: ToolSelection) -> bool:
 
 @pytest.fixture(autouse=True)
 def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "run_children", answer_from_table)
-    monkeypatch.setattr(ways_module, "run_children", answer_from_table)
+    monkeypatch.setattr(warm_policy, "run_children", answer_from_table)
 
 
 def entry(command: str, **options: Any) -> dict[str, Any]:

@@ -7,16 +7,16 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.contract.events import HookEventName
-from hookline.contract.vocabulary import ConfigSource
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.log.logger import HookLogger
-from hookline.settings.decode import decode_settings
-from hookline.settings.jsonc import parse, plain_json
-from hookline.settings.merge import hooks_enabled
-from hookline.settings.read import Layer
-from hookline.settings.schema import SettingsFile
+from hookline.log.write.logger import HookLogger
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.settings.decode.schema import SettingsFile
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
+from hookline.settings.read.jsonc import parse, plain_json
+from hookline.settings.read.merge import hooks_enabled
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

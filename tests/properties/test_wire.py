@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.contract.wire import MAX_DEPTH, cut_depth, parse_json, stringify_json, to_plain, trim
+from hookline.protocol.text.json_text import MAX_DEPTH, cut_depth, parse_json, stringify_json, to_plain, trim
 
 # Surrogates included: hypothesis leaves them out unless it is asked for every character.
 TEXT = st.text(st.characters(codec=None, exclude_categories=()))

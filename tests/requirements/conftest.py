@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hookline import Config
-from hookline.log.logger import MemorySink
+from hookline.log.write.logger import MemorySink
 
 Hooks = Mapping[str, Sequence[str | Mapping[str, Any]]]
 

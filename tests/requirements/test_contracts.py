@@ -29,13 +29,13 @@ from hookline import (
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
 )
-from hookline.contract import inputs
-from hookline.contract.messages import HookExecutionRequest, HookExecutionResponse, Message, MessageBusType
+from hookline.client.triggers.model import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
 from hookline.engine.decide import HookAggregator
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
-from hookline.log.logger import MemorySink
-from hookline.triggers.model import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
+from hookline.log.write.logger import MemorySink
+from hookline.protocol import inputs
+from hookline.protocol.messages import HookExecutionRequest, HookExecutionResponse, Message, MessageBusType
 
 TOOLS: list[Any] = [types.Tool(function_declarations=[types.FunctionDeclaration(name="ls")])]
 
@@ -185,7 +185,7 @@ def test_a_response_of_a_hook_is_of_the_sdk(scene: Any, says: Any) -> None:
 def test_the_agent_never_touches_the_hook_forms() -> None:
     """No module of the agent names the forms in which hooks see a model call."""
     forms = {"LLMRequest", "LLMResponse", "LLMMessage", "LLMCandidate", "to_hook_llm_request", "to_hook_llm_response"}
-    modules = sorted((Path(hookline.__file__).parent / "agent").rglob("*.py"))
+    modules = sorted((Path(hookline.__file__).parent / "apps" / "agent").rglob("*.py"))
     assert modules
     named = {
         (module.name, name) for module in modules for name in _names(ast.parse(module.read_text(encoding="utf-8")))

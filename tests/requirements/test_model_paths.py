@@ -22,9 +22,9 @@ from hookline import (
 from hookline.adapters.blocking import finished
 from hookline.adapters.run import AgentRun
 from hookline.adapters.table import Adapter
-from hookline.agent.pipeline import call_model
+from hookline.apps.agent.pipeline import call_model
 from hookline.formats import openai
-from hookline.settings.paths import SettingsPaths
+from hookline.settings.read.paths import SettingsPaths
 from hookline.testing import ScriptedModel, says
 
 TOOLS = ("read_file", "write_file", "run_shell")

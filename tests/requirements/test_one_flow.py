@@ -19,21 +19,21 @@ from hookline import Config, Hooks, execute_tool_with_hooks
 from hookline.adapters.blocking import finished
 from hookline.adapters.run import AgentRun
 from hookline.adapters.table import Adapter
-from hookline.agent.approval import Approval, Permissions, Reply, Request
-from hookline.agent.background import BackgroundHooks
-from hookline.agent.scheduler import ToolScheduler
-from hookline.agent.tool import Tool as AgentTool
-from hookline.agent.tool import ToolCall as AgentCall
-from hookline.agent.tool import ToolContext
-from hookline.agent.toolbox import ToolBox
-from hookline.bridge.claude import CLAUDE_HOST
+from hookline.apps.agent.approval.approver import Approval, Permissions, Reply, Request
+from hookline.apps.agent.background import BackgroundHooks
+from hookline.apps.agent.scheduler import ToolScheduler
+from hookline.apps.agent.tool import Tool as AgentTool
+from hookline.apps.agent.tool import ToolCall as AgentCall
+from hookline.apps.agent.tool import ToolContext
+from hookline.apps.agent.toolbox import ToolBox
+from hookline.bridge.agents.claude import CLAUDE_HOST
 from hookline.bridge.judge import judge
+from hookline.client.triggers.results import ToolResult
 from hookline.formats import openai
 from hookline.gateway.asking import Asker
 from hookline.gateway.guard import Guard, Question
 from hookline.gateway.messages import Message, read_messages, read_object, to_raw
-from hookline.log.logger import MemorySink
-from hookline.triggers.results import ToolResult
+from hookline.log.write.logger import MemorySink
 
 Json = dict[str, Any]
 CALL = {"topic": "a.txt", "text": "x"}
@@ -277,9 +277,9 @@ def bridge(program: Program) -> Facts:
 
     async def ask(event: str, **fields: Any) -> Json:
         system = config.get_hook_system()
-        lease: Any = SimpleNamespace(system=system, session=None, log=lambda _: None)
+        lease: Any = SimpleNamespace(system=system, session=lambda _: None, log=lambda _: None)
         payload = {"hook_event_name": event, "cwd": str(program.project), "tool_name": "remember", **fields}
-        said = await judge(CLAUDE_HOST, CLAUDE_HOST.hear(payload, None), lease, 30)
+        said = await judge(CLAUDE_HOST, CLAUDE_HOST.parse_request(payload, None), lease, 30)
         return dict(said.stdout or {})
 
     async def run() -> tuple[str | None, bool]:

@@ -18,20 +18,26 @@ from hookline import Config, Hooks, execute_tool_with_hooks
 from hookline.adapters.blocking import Blocking, finished
 from hookline.adapters.run import AgentRun, Said
 from hookline.adapters.table import Adapter
-from hookline.agent.contents import answer_calls, function_calls, model_content, spoken_text, user_content
-from hookline.agent.events import Event, ModelText
-from hookline.agent.loop import Agent
-from hookline.agent.pipeline import call_model
-from hookline.agent.tool import Tool as AgentTool
-from hookline.agent.tool import ToolContext
-from hookline.agent.toolbox import ToolBox
-from hookline.agent.transcript import Transcript
-from hookline.contract.llm import GenerateContentParameters
+from hookline.apps.agent.conversation.contents import (
+    answer_calls,
+    function_calls,
+    model_content,
+    spoken_text,
+    user_content,
+)
+from hookline.apps.agent.conversation.transcript import Transcript
+from hookline.apps.agent.events import Event, ModelText
+from hookline.apps.agent.loop import Agent
+from hookline.apps.agent.pipeline import call_model
+from hookline.apps.agent.tool import Tool as AgentTool
+from hookline.apps.agent.tool import ToolContext
+from hookline.apps.agent.toolbox import ToolBox
+from hookline.client.triggers.results import ToolResult
 from hookline.formats import openai
 from hookline.formats.genai import sdk
+from hookline.protocol.llm import GenerateContentParameters
 from hookline.testing import ScriptedModel, effects
 from hookline.testing.effects import Case, Conversation, Turn
-from hookline.triggers.results import ToolResult
 
 SYSTEM = "You help."
 NAMES = ("write_file", "delete_file")

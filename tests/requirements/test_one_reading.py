@@ -17,7 +17,7 @@ from hookline import (
     fire_before_model_hook,
     fire_before_tool_selection_hook,
 )
-from hookline.cli.main import main
+from hookline.apps.cli.main import main
 
 REQUEST = GenerateContentParameters(model="m", contents=[types.Content(role="user", parts=[types.Part(text="hi")])])
 RESPONSE = types.GenerateContentResponse(

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pytest
 
 from hookline import Config, Hooks, ToolResult, execute_tool_with_hooks
+from hookline.apps.cli.main import main
 from hookline.bridge.call import Bridge, Call
-from hookline.cli.main import main
 
 GUARDS: list[Any] = [
     pytest.param("echo 'jq: not found' >&2; exit 127", "exited with code 127 (jq: not found)", id="crashes"),

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hookline.settings.access import access_fault
+from hookline.settings.read.permissions import access_fault
 
 
 @pytest.mark.parametrize(

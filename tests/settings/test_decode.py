@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hookline.config import Config
-from hookline.contract.events import LIFECYCLE_EVENTS, HookEventName
-from hookline.contract.hooks import HookEntry, ResourceLimits
-from hookline.contract.vocabulary import ConfigSource, HookType, OnError, TrustLevel
-from hookline.settings.decode import decode_settings
-from hookline.settings.jsonc import parse
-from hookline.settings.read import Layer, Problem
-from hookline.settings.schema import HooksConfigSettings, LogSettings
+from hookline.client.config import Config
+from hookline.protocol.constants import ConfigSource, HookType, OnError, TrustLevel
+from hookline.protocol.events import LIFECYCLE_EVENTS, HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry, ResourceLimits, Unsupported
+from hookline.settings.decode.schema import HooksConfigSettings, LogSettings
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer, Problem
+from hookline.settings.read.jsonc import parse
 
 PROJECT, USER, SYSTEM = ConfigSource.PROJECT, ConfigSource.USER, ConfigSource.SYSTEM
 TIME = "a number of at least 0"
@@ -24,7 +24,7 @@ GOOD_ENTRY = HookEntry(
     source=ConfigSource.USER,
     origin="user.json",
     location="hooks.BeforeTool[0].hooks[0]",
-    command="good",
+    run=CommandLine("good"),
     rank=2,
 )
 
@@ -414,7 +414,7 @@ def test_other_keys_belong_to_others() -> None:
 def test_a_plugin_is_kept_without_a_command() -> None:
     """A plugin is planned with no command, so that it can never stand in for a hook that runs the same command."""
     entries, problems = decode(layer(before_tool({"type": "plugin", "command": "good"})))
-    assert entries == [replace(GOOD_ENTRY, type=HookType.PLUGIN, command=None)]
+    assert entries == [replace(GOOD_ENTRY, run=Unsupported(HookType.PLUGIN))]
     assert problems == []
 
 

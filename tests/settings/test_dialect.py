@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, HttpTarget
-from hookline.contract.vocabulary import ConfigSource, HookType, OnError
-from hookline.settings.decode import Settings, decode_settings
-from hookline.settings.read import Layer
+from hookline.protocol.constants import ConfigSource, HookType, OnError
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry, HttpTarget
+from hookline.settings.decode.settings import Settings, decode_settings
+from hookline.settings.read.files import Layer
 
 HOOK = {"type": "command", "command": "guard"}
 
@@ -137,7 +137,8 @@ def test_the_keys_of_claude_code_are_read() -> None:
     keys: dict[str, Any] = {"if": "Bash(git *)", "args": ["-c", "x"], "shell": "sh", "statusMessage": "looking"}
     entry, problems = one(**keys)
     assert problems == []
-    assert (entry.condition, entry.args, entry.shell, entry.status_message) == (
+    assert isinstance(entry.run, CommandLine)
+    assert (entry.condition, entry.args, entry.run.shell, entry.status_message) == (
         "Bash(git *)",
         ("-c", "x"),
         "sh",
@@ -201,7 +202,7 @@ def test_a_server_can_be_a_hook_in_every_dialect() -> None:
         values = {"dialect": dialect, "hooks": {"BeforeTool": [{"hooks": [http]}]}}
         (entry,), problems = read(values)
         assert (entry.type, problems, entry.label) == (HookType.HTTP, [], "http://127.0.0.1:1/x")
-        assert entry.target == HttpTarget(url="http://127.0.0.1:1/x", headers={"A": "$T"}, variables=("T",))
+        assert entry.run == HttpTarget(url="http://127.0.0.1:1/x", headers={"A": "$T"}, variables=("T",))
     _, (problem,) = read({"hooks": {"BeforeTool": [{"hooks": [{"type": "http", "url": "file:///etc/passwd"}]}]}})
     assert 'has the url "file:///etc/passwd"; write http:// or https:// in place of file://' in problem
 

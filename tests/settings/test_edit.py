@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.errors import HooklineError
-from hookline.settings import jsonc
 from hookline.settings.edit import add_to_list, edit_file, remove_from_list
+from hookline.settings.read import jsonc
 
 DISABLED = ("hooksConfig", "disabled")
 

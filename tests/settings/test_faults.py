@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hookline import Config, ToolResult, execute_tool_with_hooks
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings.decode import decode_settings
-from hookline.settings.read import Layer
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.hook_entry import HookEntry
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
 
 STRICT = {"onError": "block"}
 BLOCKS = "it blocks every tool that its matcher matches until you fix or remove it"
@@ -99,7 +99,7 @@ def run_tool(name: str, settings: dict[str, Any], folder: Path) -> ToolResult:
         pytest.param({}, {}, id="not-said"),
         pytest.param({**STRICT, "enabled": False}, {}, id="disabled"),
         pytest.param({**STRICT, "mode": "shadow"}, {}, id="shadow"),
-        pytest.param({**STRICT, "required": True}, {"mode": "warn"}, id="group-warns"),
+        pytest.param({**STRICT, "required": True}, {"mode": "shadow"}, id="group-shadows"),
         pytest.param({**STRICT, "rollout": {"percent": 0}}, {}, id="nowhere"),
     ],
 )

@@ -10,19 +10,19 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry, ResourceLimits
-from hookline.contract.vocabulary import ConfigSource, HookType, OnError
-from hookline.settings.fingerprint import Fingerprinter, fingerprint
+from hookline.protocol.constants import ConfigSource, OnError
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry, Plugin, ResourceLimits
+from hookline.settings.trust.fingerprint import Fingerprinter, fingerprint
 
 
-def make_hook(command: str | None = "hooks/x.sh", **options: Any) -> HookEntry:
+def make_hook(command: str = "hooks/x.sh", **options: Any) -> HookEntry:
     return HookEntry(
         event=options.pop("event", HookEventName.BEFORE_TOOL),
         source=ConfigSource.PROJECT,
         origin=".llxprt/settings.json",
         location="hooks.BeforeTool[0].hooks[0]",
-        command=command,
+        run=CommandLine(command),
         **options,
     )
 
@@ -50,8 +50,8 @@ def digest(hook: HookEntry, project: Path) -> str:
         {"event": HookEventName.AFTER_TOOL},
         {"matcher": "write_file"},
         {"sequential": True},
-        {"type": HookType.PLUGIN},
-        {"command": "hooks/x.sh --yes"},
+        {"run": Plugin("package:name")},
+        {"run": CommandLine("hooks/x.sh --yes")},
         {"timeout_ms": 1.0},
         {"env": {"A": "b"}},
         {"on_error": OnError.BLOCK},
@@ -176,8 +176,8 @@ def test_an_unreadable_file_counts_by_its_times(project: Path, script: Path) -> 
 
 
 def test_odd_commands_have_a_fingerprint(project: Path) -> None:
-    """No command is beyond a fingerprint: none at all, a lone surrogate, a null character, a very long one."""
-    commands = [None, "", "\udc80", "a\0b", "x" * 100_000, "'", "hooks/[!", "~nobody-here/x"]
+    """No command is beyond a fingerprint: an empty one, a lone surrogate, a null character, a very long one."""
+    commands = ["", "\udc80", "a\0b", "x" * 100_000, "'", "hooks/[!", "~nobody-here/x"]
     assert len({digest(make_hook(command), project) for command in commands}) == len(commands)
 
 

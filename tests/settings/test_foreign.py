@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from hookline import ToolResult, execute_tool_with_hooks
-from hookline.bridge.install import install
-from hookline.config import Config
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings.read import Layer
+from hookline.bridge.installation.install import install
+from hookline.client.config import Config
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.hook_entry import HookEntry
+from hookline.settings.read.files import Layer
 
 ALL = ["claude", "codex", "gemini"]
 
@@ -351,8 +351,8 @@ def test_our_own_bridge_is_left_out(own_home: Path, place: Place) -> None:
 
 def test_a_command_with_the_bridge_in_it_is_refused(place: Place) -> None:
     """The rest of it may be a guard, so it fails and is not skipped in silence."""
-    place.write("home/.claude/settings.json", events("PreToolUse", "guard; hookline bridge claude", onFailure="block"))
-    place.ask_for("claude", **events("BeforeTool", "hookline bridge claude"))
+    place.write("home/.claude/settings.json", events("PreToolUse", "guard; hookline hook claude", onFailure="block"))
+    place.ask_for("claude", **events("BeforeTool", "hookline hook claude"))
     settings = Config(place.project).get_settings()
     (hook,) = settings.hooks
     assert hook.refusal is not None
@@ -436,7 +436,7 @@ def test_nothing_is_looked_at_while_no_agent_is_named(monkeypatch: pytest.Monkey
     """Neither when the settings are read nor when they are looked at again."""
     place.ask_for()
     monkeypatch.setattr("hookline.dialects.files.path_of", None)
-    monkeypatch.setattr("hookline.settings.foreign.read_agents", None)
+    monkeypatch.setattr("hookline.settings.agents.files.read_agents", None)
     config = Config(place.project)
     assert [Path(layer.origin).parent.name for layer in config.get_layers()] == [".llxprt", ".llxprt", "etc"]
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from hookline.settings.jsonc import PathStep, parse, plain_json, position_of, show_path, span_of
+from hookline.settings.read.jsonc import PathStep, parse, plain_json, position_of, show_path, span_of
 
 COMMENTED = """\
 // for the team

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.hooks import ResourceLimits
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings.decode import decode_settings
-from hookline.settings.read import Layer
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.hook_entry import ResourceLimits
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
 
 FAILS = "; the hook fails, and blocks where it can, until you fix or remove it"
 COUNT = "(expected a whole number of at least 1)"

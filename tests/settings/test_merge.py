@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.vocabulary import ConfigSource, OnError
-from hookline.settings.decode import decode_settings
-from hookline.settings.merge import authority, blocks_on_fault, by_authority, hooks_enabled
-from hookline.settings.read import Layer
+from hookline.protocol.constants import ConfigSource, OnError
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
+from hookline.settings.read.merge import authority, blocks_on_fault, by_authority, hooks_enabled
 
 PROJECT, USER, SYSTEM = ConfigSource.PROJECT, ConfigSource.USER, ConfigSource.SYSTEM
 

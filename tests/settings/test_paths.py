@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings.paths import SettingsPaths, default_paths
+from hookline.protocol.constants import ConfigSource
+from hookline.settings.read.paths import SettingsPaths, default_paths
 
 
 def test_the_usual_places(own_home: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_system_file_with_a_policy_can_not_be_moved(
     file = tmp_path / "settings.json"
     if text is not None:
         file.write_text(text)
-    monkeypatch.setattr("hookline.settings.paths.SYSTEM_FILE", file)
+    monkeypatch.setattr("hookline.settings.read.paths.SYSTEM_FILE", file)
     paths = default_paths("/p", {"HOOKLINE_SYSTEM_SETTINGS": "/dev/null"})
     assert paths.system == (Path("/dev/null") if moves else file)
     assert (paths.refused is None) is moves

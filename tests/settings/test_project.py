@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hookline.settings.project import find_project
+from hookline.settings.read.project import find_project
 
 
 def settings_in(folder: Path) -> Path:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hookline.contract.vocabulary import ConfigSource
-from hookline.settings.read import Layer, Problem, read_layer
+from hookline.protocol.constants import ConfigSource
+from hookline.settings.read.files import Layer, Problem, read_layer
 
 
 @pytest.mark.req("HOOK-080")

@@ -7,14 +7,14 @@ import jsonschema
 import msgspec
 import pytest
 
-from hookline.contract.events import HookEventName
-from hookline.contract.vocabulary import ConfigSource
-from hookline.dialects.known import FOREIGN_DIALECTS, dialect_of
-from hookline.settings.decode import decode_settings
-from hookline.settings.jsonc import parse
-from hookline.settings.merge import hooks_enabled
-from hookline.settings.read import Layer
-from hookline.settings.schema import HooksByEvent, SettingsFile, settings_schema
+from hookline.dialects.registry import FOREIGN_DIALECTS, dialect_of
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.settings.decode.schema import HooksByEvent, SettingsFile, settings_schema
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
+from hookline.settings.read.jsonc import parse
+from hookline.settings.read.merge import hooks_enabled
 
 ROOT = Path(__file__).resolve().parents[2]
 # Not those that show what `hookline check` finds wrong.

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import ConfigSource, TrustLevel
 from hookline.errors import HooklineError
-from hookline.settings.fingerprint import fingerprint
-from hookline.settings.trust import TrustState, TrustStore, default_trust_path
+from hookline.protocol.constants import ConfigSource, TrustLevel
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.settings.trust.fingerprint import fingerprint
+from hookline.settings.trust.store import TrustState, TrustStore, default_trust_path
 
 
 def make_hook(command: str = "hooks/x.sh", **options: Any) -> HookEntry:
@@ -23,7 +23,7 @@ def make_hook(command: str = "hooks/x.sh", **options: Any) -> HookEntry:
         source=ConfigSource.PROJECT,
         origin=".llxprt/settings.json",
         location="hooks.BeforeTool[0].hooks[0]",
-        command=command,
+        run=CommandLine(command),
         needs_trust=True,
         **options,
     )
@@ -104,13 +104,13 @@ def test_a_changed_script_is_not_trusted(store: TrustStore, project: Path, own_h
 @pytest.mark.parametrize(
     ("change", "state"),
     [
-        pytest.param({"command": "hooks/x.sh --all"}, TrustState.CHANGED, id="command"),
+        pytest.param({"run": CommandLine("hooks/x.sh --all")}, TrustState.CHANGED, id="command"),
         pytest.param({"matcher": "shell"}, TrustState.CHANGED, id="matcher"),
         pytest.param({"env": {"A": "b"}}, TrustState.CHANGED, id="env"),
         pytest.param({"final": True}, TrustState.CHANGED, id="final"),
         pytest.param({"name": "other"}, TrustState.CHANGED, id="name"),
         pytest.param({"event": HookEventName.AFTER_TOOL}, TrustState.NEW, id="event"),
-        pytest.param({"command": "other", "name": "other"}, TrustState.NEW, id="another-hook"),
+        pytest.param({"run": CommandLine("other"), "name": "other"}, TrustState.NEW, id="another-hook"),
     ],
 )
 def test_a_changed_definition_is_not_trusted(
@@ -340,15 +340,15 @@ def test_unknown_keys_and_records_survive(store: TrustStore, path: Path, project
 
 _TRUST_TEN = """
 import pathlib, sys
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import ConfigSource, TrustLevel
-from hookline.settings.trust import TrustStore
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.protocol.constants import ConfigSource, TrustLevel
+from hookline.settings.trust.store import TrustStore
 
 place = {"event": HookEventName.BEFORE_TOOL, "source": ConfigSource.PROJECT, "origin": "", "location": ""}
 store = TrustStore(pathlib.Path(sys.argv[1]))
 for number in range(10):
-    store.trust([HookEntry(command=f"{sys.argv[3]}-{number}", **place)], sys.argv[2])
+    store.trust([HookEntry(run=CommandLine(f"{sys.argv[3]}-{number}"), **place)], sys.argv[2])
 """
 
 

@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.hooks import HookEntry, WorkerOptions
-from hookline.contract.vocabulary import ConfigSource, OnError
-from hookline.settings.decode import decode_settings
-from hookline.settings.fingerprint import fingerprint
-from hookline.settings.read import Layer
+from hookline.protocol.constants import ConfigSource, OnError
+from hookline.protocol.hook_entry import HookEntry, WorkerOptions
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer
+from hookline.settings.trust.fingerprint import fingerprint
 
 FAILS = "; the hook fails, and blocks where it can, until you fix or remove it"
 

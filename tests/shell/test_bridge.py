@@ -6,18 +6,18 @@ from hookline.shell.bridge import BridgeUse, bridge_use
 @pytest.mark.parametrize(
     "command",
     [
-        "hookline bridge claude",
-        "hookline bridge claude PreToolUse --deadline 50",
-        "/home/me/.venv/bin/hookline bridge codex Stop",
+        "hookline hook claude",
+        "hookline hook claude PreToolUse --deadline 50",
+        "/home/me/.venv/bin/hookline hook codex Stop",
         "'/home/my self/bin/hookline' bridge claude",
         "/usr/bin/python3 -I -S /venv/lib/python3.11/site-packages/hookline/bridge/client.py claude PreToolUse",
-        "python3 -m hookline bridge gemini BeforeTool",
-        "HOOKLINE_SERVE=0 hookline bridge claude 2>/dev/null",
-        "env A=1 nice hookline bridge claude",
-        "exec uvx hookline bridge claude",
-        "cd / && hookline bridge claude || true",
-        "sh -c 'hookline bridge claude'",
-        'bash -c "exec hookline bridge claude"',
+        "python3 -m hookline hook gemini BeforeTool",
+        "HOOKLINE_SERVE=0 hookline hook claude 2>/dev/null",
+        "env A=1 nice hookline hook claude",
+        "exec uvx hookline hook claude",
+        "cd / && hookline hook claude || true",
+        "sh -c 'hookline hook claude'",
+        'bash -c "exec hookline hook claude"',
         '"$HOME/bin/hookline" bridge claude',
     ],
 )
@@ -29,10 +29,10 @@ def test_the_bridge_is_recognized(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "guard.sh && hookline bridge claude",
-        "hookline bridge claude; ./notify.sh",
-        "tee input.json | hookline bridge claude",
-        "sh -c 'guard.sh; hookline bridge claude'",
+        "guard.sh && hookline hook claude",
+        "hookline hook claude; ./notify.sh",
+        "tee input.json | hookline hook claude",
+        "sh -c 'guard.sh; hookline hook claude'",
     ],
 )
 def test_other_commands_beside_it_are_seen(command: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from hookline import Hooks, LLMRequest, Session
 from hookline.adapters.table import EVENTS, EffectName, report_inabilities
-from hookline.contract.llm import LLMMessage
 from hookline.errors import HooklineError
+from hookline.protocol.llm import LLMMessage
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 

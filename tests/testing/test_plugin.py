@@ -23,15 +23,15 @@ def test_hooks_in_code_are_judged(hookline_hooks: MakeHooks) -> None:
 
     call = hooks.session().sync.before_tool("write_file", {"path": "x"})
     expect(call, "blocked", reason="not here", by="guard", ran=("guard",))
-    with pytest.raises(AssertionError, match="outcome:\n  expected goes on\n  got      blocked: not here"):
-        expect(call, "goes on")
+    with pytest.raises(AssertionError, match="outcome:\n  expected allowed\n  got      blocked: not here"):
+        expect(call, "allowed")
     assert [record["kind"] for record in hookline_hooks.log][-2:] == ["hook", "event"]
 
 
 def test_where_no_hook_ran_the_event_goes_on(hookline_hooks: MakeHooks) -> None:
     """And a hook that had to run is missed."""
     call = asyncio.run(hookline_hooks().session().before_tool("ls", {"a": 1}))
-    expect(call, "goes on", unchanged=True, arguments={"a": 1})
+    expect(call, "allowed", unchanged=True, arguments={"a": 1})
     with pytest.raises(AssertionError, match="ran:\n  expected guard\n  got      no hook"):
         expect(call, ran="guard")
 

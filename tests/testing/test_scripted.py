@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from hookline.agent.contents import to_json
-from hookline.contract.llm import GenerateContentParameters
+from hookline.apps.agent.conversation.contents import to_json
+from hookline.protocol.llm import GenerateContentParameters
 from hookline.testing import ScriptedModel, calls, says
 
 REQUEST = GenerateContentParameters(model="m", contents="Hi")

@@ -25,23 +25,19 @@ pages = load()
 
 
 def test_every_rule_has_a_page() -> None:
-    """The table of the examples, the pages and the index have the rules of the command, and no others."""
+    """The table of the examples has the rules of the command, and no others."""
     rules = pages.rules()
     assert list(pages.examples()) == list(rules)
-    assert sorted(path.stem for path in pages.PAGES.iterdir()) == sorted(rules)
-    assert pages.INDEX.read_text(encoding="utf-8") == pages.index()
 
 
 @pytest.mark.parametrize("rule", pages.examples())
 def test_a_page_shows_what_the_rule_reports(rule: str, own_home: Path) -> None:
-    """The example is reported, with the message of the page; after the remedy it is not."""
+    """The example is reported; after the remedy it is not."""
     example = pages.examples()[rule]
     project = own_home / "project"
     project.mkdir()
     found = [one for one in pages.findings_of(example, project) if one.rule == rule]
     assert found
-    message = pages.shown(found[0], project)
-    assert (pages.PAGES / f"{rule}.md").read_text(encoding="utf-8") == pages.page(rule, example, message)
     if rule == "run-skipped":
         return  # its remedy is trust, which needs a person
     again = pages.findings_of(example, project, is_right=True)

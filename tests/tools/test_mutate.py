@@ -1,4 +1,3 @@
-import importlib
 import os
 import re
 import subprocess
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "mutate.py"
+ROOT = Path(__file__).resolve().parents[2]
 
 # Each mutant is a test run of its own.
 pytestmark = pytest.mark.timeout(120)
@@ -55,27 +54,30 @@ def test_a_program():
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "3\\n"
 """
 
-ADD = 'find = "one + other"\nreplace = "one - other"'
-HALF = 'find = "number // 2"\nreplace = "number"'
+ADD = ("add", "return", "one - other")
+HALF = ("half", "return", "number")
 
 
 MUTANTS = {
-    "a test of it fails": ('"R-1"', "numbers.py", ADD),
-    "a case of a test fails": ('"R-3"', "numbers.py", HALF),
-    "a program that a test runs is another": ('"R-5"', "numbers.py", ADD),
-    "its tests do not look": ('"R-4"', "numbers.py", ADD),
-    "two of three notice": ('["R-1", "R-2", "R-4"]', "numbers.py", HALF),
-    "the text is another now": ('"R-1"', "numbers.py", 'find = "return one - other"\nreplace = ""'),
-    "the text is there twice": ('"R-1"', "numbers.py", 'find = "return"\nreplace = ""'),
-    "the text is the same": ('"R-1"', "numbers.py", 'find = "half"\nreplace = "half"'),
-    "the text is elsewhere": ('"R-1"', "sums.py", ADD),
-    "no Python": ('"R-1"', "numbers.py", 'find = "return one + other"\nreplace = "return ("'),
-    "no test": ('"R-9"', "numbers.py", ADD),
+    "a test of it fails": ('"R-1"', *ADD),
+    "a case of a test fails": ('"R-3"', *HALF),
+    "a program that a test runs is another": ('"R-5"', *ADD),
+    "its tests do not look": ('"R-4"', *ADD),
+    "two of three notice": ('["R-1", "R-2", "R-4"]', *HALF),
+    "the old code is a part of the new": ('"R-2"', "half", "return", "_ + 1"),
+    "a statement before the others": ('"R-2"', "half", "start", "number = 7"),
+    "the second of two": ('"R-2"', "half", "constant 3", "1"),
+    "the operator is not there": ('"R-1"', "add", "yield", "one"),
+    "the operator is there three times": ('"R-1"', "half", "constant", "7"),
+    "the code is the same": ('"R-1"', "half", "return", "_"),
+    "the function has another name": ('"R-1"', "ad", "return", "one"),
+    "no Python": ('"R-1"', "add", "return", "one +"),
+    "no test": ('"R-9"', *ADD),
 }
 
 
-def entry(requirement: str, file: str, change: str) -> str:
-    return f"[[mutant]]\nrequirement = {requirement}\nfile = '{file}'\n{change}\n"
+def entry(requirement: str, function: str, at: str, to: str) -> str:
+    return f"[[mutant]]\nrequirement = {requirement}\nfunction = '{function}'\nat = '{at}'\nto = '{to}'\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,9 @@ class TinyProject:
         (self.root / "mutants.toml").write_text(mutants)
         places = ["--root", ".", "--package", "src/tiny", "--mutants", "mutants.toml", "--jobs", "1"]
         done = subprocess.run(
-            [sys.executable, str(TOOL), *places, *options],
+            [sys.executable, "-m", "tools.mutate", *places, *options],
             cwd=self.root,
-            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)},
             check=False,
             text=True,
             stdout=subprocess.PIPE,
@@ -129,22 +131,23 @@ EXPECTED = [
     *(("R-1", "killed"), ("R-3", "killed"), ("R-5", "killed")),
     ("R-4", "SURVIVED"),
     *(("R-1", "killed"), ("R-2", "killed"), ("R-4", "SURVIVED")),
+    *[("R-2", "killed")] * 3,
     *[("R-1", "does not apply")] * 4,
     *(("R-1", "error"), ("R-9", "error")),
 ]
 
 
-# What is said of them: the mutant, the test that noticed, or why it could not be tried and what was probably meant.
+# Each explanation names the mutant, the test that noticed it, or why it could not be tried.
 EXPLANATIONS = [
-    "killed          R-1              numbers.py: one + other",
+    "killed          R-1              add: return -> one - other",
     "tests/test_numbers.py::test_half[4]",
-    "the text does not exist\n    similar: numbers.py:3: return one + other",
-    "the text occurs 2 times; make it longer",
-    "the replacement is the same text",
-    "the file does not exist\n    it is in numbers.py",
+    "add has no 'yield'; it has: body, start, return",
+    "half has 3 x 'constant'; write `constant NUMBER`",
+    "the replacement is the same code",
+    "no function ad\n    similar: add",
     "SyntaxError",
     "no test carries this requirement",
-    "\n11 mutants of 6 requirements: 5 killed, 2 SURVIVED, 4 does not apply, 2 error; ",
+    "\n14 mutants of 6 requirements: 8 killed, 2 SURVIVED, 4 does not apply, 2 error; ",
 ]
 
 
@@ -161,40 +164,48 @@ def test_mutants_can_be_checked_without_running_them(tiny: TinyProject) -> None:
     """`--apply-only` names those that do not apply, at once."""
     code, output = tiny.mutate("".join(entry(*mutant) for mutant in MUTANTS.values()), "--apply-only")
     assert (code, verdicts(output)) == (1, [("R-1", "does not apply")] * 4)
-    assert output.endswith("7 of 11 mutants apply\n")
+    assert output.endswith("10 of 14 mutants apply\n")
 
 
 def test_tests_must_pass_on_the_source_as_it_is(tiny: TinyProject) -> None:
     """A test that fails anyway would kill every mutant, so it stops the run."""
     (tiny.root / "src/tiny/numbers.py").write_text(SOURCE.replace("number // 2", "number // 2 + 1"))
-    code, output = tiny.mutate(entry('"R-2"', "numbers.py", ADD))
+    code, output = tiny.mutate(entry('"R-2"', *ADD))
     assert code == 1
     assert output.endswith("the tests do not pass on the source as it is; fix them first\n")
 
 
 def test_mutants_can_be_chosen(tiny: TinyProject) -> None:
-    """`--only` takes a requirement and `--file` a part of a path; all killed is a success."""
-    mutants = entry('["R-1", "R-2"]', "numbers.py", HALF) + entry('"R-4"', "numbers.py", ADD)
-    code, output = tiny.mutate(mutants, "--only", "R-2", "--file", "numb")
+    """`--only` takes a requirement and `--function` a part of a name; all killed is a success."""
+    mutants = entry('["R-1", "R-2"]', *HALF) + entry('"R-4"', *ADD)
+    code, output = tiny.mutate(mutants, "--only", "R-2", "--function", "hal")
     assert (code, verdicts(output)) == (0, [("R-2", "killed")])
     assert tiny.mutate(mutants, "--only", "R-9") == (1, "mutants.toml: there is no such mutant\n")
 
 
 def test_an_entry_that_lacks_something_fails(tiny: TinyProject) -> None:
     """An entry without one of its four fields is reported with its number."""
-    code, output = tiny.mutate("[[mutant]]\nrequirement = 'R-1'\nfile = 'numbers.py'\n")
-    assert (code, output) == (1, "mutants.toml: mutant 1 lacks find, replace\n")
+    code, output = tiny.mutate("[[mutant]]\nrequirement = 'R-1'\nfunction = 'add'\n")
+    assert (code, output) == (1, "mutants.toml: mutant 1 lacks at, to\n")
+
+
+def test_trivial_mutants_are_generated(tiny: TinyProject) -> None:
+    """`--generate` mutates only functions that a test of a requirement calls, and runs only those tests."""
+    code, output = tiny.mutate("", "--generate", "100")
+    assert code == 0
+    assert sorted(re.findall(r"^\[\d+/\d+\] (\S+) .*numbers.py +(.*)$", output, re.MULTILINE)) == [
+        ("killed", "add: return 1 -> None"),
+        ("killed", "half: constant 1 -> 3"),
+        ("killed", "half: constant 2 -> 1"),
+        ("killed", "half: constant 3 -> 3"),
+        ("killed", "half: return 1 -> None"),
+    ]
+    assert "5 of 5 trivial mutants" in output
 
 
 def test_every_listed_mutant_applies_to_the_source_as_it_is() -> None:
-    """A mutant whose text is gone proves nothing, so moving code means moving its mutants, too."""
-    sys.path.insert(0, str(TOOL.parent))
-    try:
-        mutate = importlib.import_module("mutate")
-    finally:
-        sys.path.remove(str(TOOL.parent))
-    package = TOOL.parents[1] / "src" / "hookline"
-    mutants = mutate.read_mutants(TOOL.with_name("mutants.toml"))
-    stale = {str(mutant): why for mutant in mutants if (why := mutate.why_not_applicable(mutant, package))}
-    assert len(mutants) > 300
-    assert stale == {}
+    """A mutant whose function is gone proves nothing: renaming a function means renaming it here, too."""
+    command = [sys.executable, "-m", "tools.mutate", "--apply-only"]
+    done = subprocess.run(command, cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE)
+    assert done.returncode == 0, done.stdout
+    assert int(done.stdout.split()[0]) >= 80

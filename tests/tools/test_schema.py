@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.contract.events import HookEventName
+from hookline.protocol.events import HookEventName
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {

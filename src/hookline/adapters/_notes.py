@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from hookline.adapters.table import Adapter, report_once
-from hookline.hooks import Session
+from hookline.client import Session
 
 if TYPE_CHECKING:
-    from hookline.hooks import Hooks
+    from hookline.client import Hooks
 
 # More sessions than this are not remembered: a server has new ones all day, and most of them never go on.
 _MOST = 1000
@@ -45,7 +45,7 @@ def notes_of(hooks: "Hooks") -> Notes:
 
 def report_dropped(session: Session, adapter: Adapter) -> None:
     """Says on stderr, once, and in the log that a note has no request to go with."""
-    from hookline.contract.records import AdviceRecord, LogLevel  # noqa: PLC0415 - not loaded while hooks are disabled
+    from hookline.protocol.records import AdviceRecord, LogLevel  # noqa: PLC0415 - not loaded while hooks are disabled
 
     message = (
         f"a hook's note to the model came with the last answer of a run, so the model never reads it; {adapter.go_on}"

@@ -11,10 +11,10 @@ from agents.tool import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool
 
 from hookline.adapters.run import AgentRun, Said, SharedRun, tool_result
 from hookline.adapters.table import MODEL_EVENTS, configured, report_once
+from hookline.client import Hooks, ToolCall
+from hookline.client.triggers.results import ToolResult
 from hookline.errors import HooklineError
 from hookline.formats import openai_agents as messages
-from hookline.hooks import Hooks, ToolCall
-from hookline.triggers.results import ToolResult
 
 _LOCAL = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
 
@@ -172,7 +172,7 @@ async def _invoke(tool: FunctionTool, context: Any, raw: str, agent: Any, run: R
 
 
 def _check_other(tool: Any, hooks: Hooks) -> None:
-    """Tools that are no functions run without hooks: here, which is refused, or at OpenAI."""
+    """Tools that are not functions run without hooks: here, which is refused, or at OpenAI."""
     events = configured(hooks, "BeforeTool", "AfterTool")
     if events and isinstance(tool, _LOCAL):
         raise HooklineError(

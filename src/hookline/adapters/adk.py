@@ -19,11 +19,11 @@ from typing import Any
 
 from hookline.adapters.run import AgentRun, Said, SharedRun
 from hookline.adapters.table import MODEL_EVENTS, configured, loading, report_once
+from hookline.client import Hooks, ToolCall
+from hookline.client.triggers.results import ToolResult, to_tool_result
 from hookline.errors import HooklineError
 from hookline.formats import adk as messages
 from hookline.formats import genai
-from hookline.hooks import Hooks, ToolCall
-from hookline.triggers.results import ToolResult, to_tool_result
 
 with loading("adk") as _SELF:
     from google.adk.models.llm_response import LlmResponse
@@ -39,7 +39,7 @@ class _Run(SharedRun):
     is_reason_shown: bool = False
 
     def ended(self, context: Any, text: str | None = None, *, is_again: bool = True) -> Any:
-        """The content with which an agent ends, and loops of agents with it; None while the run goes on.
+        """The content with which an agent and its loops end; None while the run continues.
 
         Its text, if none is given, is the reason of the stop, unless that was shown; then `is_again` says if it ends.
         """

@@ -16,9 +16,9 @@ from typing import Any
 
 from hookline.adapters.run import AgentRun, Said
 from hookline.adapters.table import loading, report_once
+from hookline.client import Hooks, ToolCall
+from hookline.client.triggers.results import ToolResult
 from hookline.errors import HooklineError
-from hookline.hooks import Hooks, ToolCall
-from hookline.triggers.results import ToolResult
 
 with loading("agent_framework") as _SELF:
     from agent_framework import (
@@ -123,7 +123,7 @@ class _Function(FunctionMiddleware):
 
 
 def _shared(context: Any) -> Any:
-    """What the run shares; it is not for the provider's client, and not for the tool."""
+    """State that the run shares; neither the provider's client nor the tool gets it."""
     if (shared := context.kwargs.pop(_KEY, None)) is None:
         raise HooklineError(
             "hookline_middleware is for an agent or its run, once; in a chat client a part of it would not run"

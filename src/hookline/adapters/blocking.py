@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from hookline.hooks import Session
+from hookline.client import Session
 
 
 class Blocking:
@@ -26,7 +26,7 @@ def asynchronous(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
 
 
 def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What a coroutine that never suspends returns."""
+    """Return the result of a coroutine that never suspends."""
     try:
         coroutine.send(None)
     except StopIteration as end:

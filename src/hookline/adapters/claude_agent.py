@@ -1,6 +1,6 @@
 """Hooks for agents of the Claude Agent SDK: `ClaudeAgentOptions(hooks=hookline_hooks(hooks))`.
 
-- Hooks get Claude's tools under hookline's names, as with `hookline bridge claude`: `Bash` is `run_shell_command`,
+- Hooks get Claude's tools under hookline's names, as with `hookline hook claude`: `Bash` is `run_shell_command`,
   `Write` is `write_file`; a tool of an MCP server is `mcp__SERVER__tool`.
 - The model is asked by Claude Code, a program of its own, so there are no hooks around model calls.
 - A hook's `ask` is put to Claude's own permission prompt, `can_use_tool` of your program for one, unless `Hooks` has
@@ -17,11 +17,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookline.adapters.table import loading, report_once
+from hookline.client import Hooks, Session, ToolCall, flow
+from hookline.client.triggers.results import to_tool_result
 from hookline.dialects import claude_results as results
 from hookline.dialects.claude import CLAUDE
-from hookline.hooks import Hooks, Session, ToolCall
-from hookline.triggers import flow
-from hookline.triggers.results import to_tool_result
 
 with loading("claude_agent") as _SELF:
     from claude_agent_sdk import HookMatcher
@@ -74,7 +73,7 @@ async def _before_tool(session: Session, told: Mapping[str, Any], tool_use_id: s
 
 async def _after_tool(session: Session, told: Mapping[str, Any], tool_use_id: str | None) -> dict[str, Any]:
     tool, given = CLAUDE.tool_of_theirs(told["tool_name"]), told["tool_input"]
-    # What BeforeTool hooks added was sent before the tool ran.
+    # The additions of BeforeTool hooks were sent before the tool ran.
     call = ToolCall(name=tool.ours, arguments=tool.in_our_words(given), call_id=tool_use_id)
     response = told.get("tool_response", told.get("error"))
     output = to_tool_result(results.text_of(response))

@@ -18,9 +18,9 @@ from typing import Annotated, Any, NotRequired
 from hookline.adapters.blocking import asynchronous, finished
 from hookline.adapters.run import AgentRun, Said, tool_result
 from hookline.adapters.table import loading
-from hookline.config import new_session_id
-from hookline.hooks import Hooks, Selection, ToolCall
-from hookline.triggers.results import ToolResult
+from hookline.client import Hooks, Selection, ToolCall
+from hookline.client.config import new_session_id
+from hookline.client.triggers.results import ToolResult
 
 with loading("langchain") as _SELF:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
@@ -41,7 +41,7 @@ def _merged(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
 
 
 class HooklineState(AgentState[Any]):
-    """What the middleware keeps of a run: its session, which tools are allowed, a note to the model, a stop."""
+    """The state of a run: its session, the permitted tools, a note to the model, a stop."""
 
     hookline: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, _merged]]  # type: ignore[valid-type]
 

@@ -25,8 +25,8 @@ from typing import Any, TypeVar
 
 from hookline.adapters.run import SharedRun
 from hookline.adapters.table import loading
-from hookline.hooks import Hooks
-from hookline.triggers.results import ToolResult
+from hookline.client import Hooks
+from hookline.client.triggers.results import ToolResult
 
 with loading("openai_agents") as _SELF:
     from agents import Agent, Handoff, handoff
@@ -57,7 +57,7 @@ def with_hooks(agent: AnyAgent, hooks: Hooks, *, session_id: str | None = None, 
 
 
 class _Hookline:
-    """What an agent and all that it hands over to have in common."""
+    """The state that an agent shares with all agents to which it hands over."""
 
     def __init__(self, hooks: Hooks, session_id: str | None, provider: Any) -> None:
         self.hooks = hooks
@@ -90,7 +90,7 @@ class _Hookline:
         return HookedModel(model, self.hooks, self._provider, lambda: self._new_run(SharedRun(), None))
 
     def run(self, context: Any, agent: str) -> Run:
-        """What is known of an agent in the run of this context."""
+        """Return the state of an agent in the run of this context."""
         whole = self._runs.setdefault(context, SharedRun())
         run: Any = whole.agent(agent, lambda _: self._new_run(whole, agent))
         found: Run = run
@@ -103,7 +103,7 @@ class _Hookline:
 
 
 class _Hooked:
-    """What an agent with hooks does differently; a base of its class."""
+    """The methods that an agent with hooks overrides; a base of its class."""
 
     __slots__ = ()
     hookline: _Hookline
@@ -144,7 +144,7 @@ def _hooked_handoff(one: Any, agent: Any) -> Any:
 
 
 class _HandoffCall:
-    """A handoff is a tool call for hooks; if it is refused, the agent goes on and is told why."""
+    """A handoff is a tool call for hooks; if it is refused, the agent continues with the reason."""
 
     def __init__(self, inner: Any, agent: Any) -> None:
         self._inner = inner

@@ -19,8 +19,8 @@ from typing import Any
 
 from hookline.adapters.run import AgentRun, Said, tool_result
 from hookline.adapters.table import loading, report_once
-from hookline.hooks import Hooks
-from hookline.triggers.results import ToolResult
+from hookline.client import Hooks
+from hookline.client.triggers.results import ToolResult
 
 with loading("pydantic_ai") as _SELF:
     from pydantic import ValidationError

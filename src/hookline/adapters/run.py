@@ -1,4 +1,4 @@
-"""What all adapters decide alike: the hooks around an agent's calls, on its framework's own requests and responses.
+"""The decisions that all adapters share: hooks around an agent's calls, on its framework's requests and responses.
 
 An adapter makes an `AgentRun` for each agent of each run, and awaits its methods around model calls and tool calls.
 """
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from hookline.adapters._notes import notes_of, report_dropped
 from hookline.adapters.blocking import Blocking
 from hookline.adapters.table import Adapter, report_once
+from hookline.client import Hooks, Selection, ToolCall
+from hookline.client.results import ToolFunction
+from hookline.client.triggers.results import ToolResult
 from hookline.errors import AgentStoppedError
 from hookline.formats.format import Format
-from hookline.hooks import Hooks, Selection, ToolCall
-from hookline.hooks.results import ToolFunction
-from hookline.triggers.results import ToolResult
 
 if TYPE_CHECKING:
-    from hookline.contract.llm import LLMRequest
+    from hookline.protocol.llm import LLMRequest
 
 _BEFORE_MODEL = ("BeforeToolSelection", "BeforeModel")
 
@@ -94,7 +94,7 @@ class AgentRun:
         self.session = hooks.session(session_id, agent=agent)
         self.stop = stop or Stop()
         self.note: str | None = None
-        """What a hook has to say to the model in the next request."""
+        """The note of a hook for the model's next request."""
         self.is_suppressed = False
         """Whether a hook wants the last answer not to be shown."""
         self._is_lasting = session_id is not None if is_lasting is None else is_lasting

@@ -18,10 +18,10 @@ from weakref import WeakKeyDictionary
 
 from hookline.adapters.run import AgentRun, Said, Stop, tool_result
 from hookline.adapters.table import MODEL_EVENTS, loading
+from hookline.client import Hooks
+from hookline.client.triggers.results import ToolResult
 from hookline.errors import HooklineError
 from hookline.formats import strands as messages
-from hookline.hooks import Hooks
-from hookline.triggers.results import ToolResult
 
 with loading("strands") as _SELF:
     from strands import Agent
@@ -107,7 +107,7 @@ class _Calls:
         """The tool call between its hooks; a selection of tools is for the model's calls, not for the program's own."""
         use, agent, end = context.tool_use, context.agent, None
         run = self._run if "event_loop_cycle_id" in context.invocation_state else self._new_run()
-        if run is self._run:  # a run that goes on after an interrupt begins with the calls of an answer from before
+        if run is self._run:  # a run that continues after an interrupt begins with the calls of an answer from before
             specs, earlier = agent.tool_registry.get_all_tool_specs, agent.messages[:-1]
             await run.resume(lambda: messages.request_of(agent.model, agent.system_prompt_content, earlier, specs()))
         call = await run.before_tool(use["name"], use["input"], use["toolUseId"])
@@ -125,7 +125,7 @@ class _Calls:
             yield _result(await run.after_tool(call, output), given, end.exception)
 
     def after_invocation(self, event: Any) -> None:
-        """A stop is for one run; one that waits for a person's answer goes on later."""
+        """A stop ends one run; a run that waits for the user's answer continues later."""
         if event.result is None or event.result.stop_reason != "interrupt":
             self._run.stop = Stop()
 

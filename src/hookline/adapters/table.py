@@ -8,17 +8,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from hookline.contract.events import HookEventName
-from hookline.contract.text import tell
-from hookline.errors import HooklineError, MissingExtraError
-from hookline.extras import install_command
+from hookline.errors import HooklineError, MissingExtraError, install_command
+from hookline.protocol.events import HookEventName
+from hookline.protocol.text.strings import warn_user
 
 if TYPE_CHECKING:
-    from hookline.hooks import Hooks
+    from hookline.client import Hooks
 
 
 class EffectName(StrEnum):
-    """What a hook can bring about in an agent."""
+    """The effects that a hook can have on an agent."""
 
     DENY = "deny"
     INPUT_REWRITE = "input rewrite"
@@ -46,12 +45,12 @@ EVENTS: Mapping[EffectName, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """What is known of an adapter; one of your own needs its framework's name, and what that can't do."""
+    """The facts about an adapter; a new one needs its framework's name, and the effects that it lacks."""
 
     name: str = ""
     """Its module in `hookline.adapters`."""
     framework: str
-    """What its makers call it."""
+    """The framework's name."""
     extra: str = ""
     package: str = ""
     """The distribution that is installed if the framework is."""
@@ -66,12 +65,12 @@ class Adapter:
     can_choose_model: bool = False
     """Whether a hook's choice of a model has an effect."""
     suppression: str = ""
-    """What `suppressOutput` does to the model's answer; it hides nothing where this is empty."""
+    """The effect of `suppressOutput` on the model's answer; empty if it hides nothing."""
     go_on: str = ""
-    """How a program gives a run a session that goes on after it, where it has to."""
+    """How a program passes a session that outlives the run, where the framework needs one."""
 
     def too_old(self) -> str | None:
-        """What is wrong if the framework is too old, which would leave hooks out without a word; else None."""
+        """Return a message if the framework is too old, which would silently skip hooks; else None."""
         installed = version(self.package)
         if _numbers(installed) >= _numbers(self.since):
             return None
@@ -210,7 +209,7 @@ def events_of(key: str) -> tuple[str, ...]:
 
 
 def configured(hooks: "Hooks", *events: str) -> str:
-    """Those of the events that have hooks, as in "BeforeTool and AfterTool"; empty if none has any."""
+    """The events that have hooks, as in "BeforeTool and AfterTool"; empty if none has any."""
     return " and ".join(filter(hooks.has_hooks, events))
 
 
@@ -222,7 +221,7 @@ def report_inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]
     for message in _inabilities(hooks, framework, cannot):
         if message not in _said.setdefault(hooks, set()):
             _said[hooks].add(message)
-            tell(message)
+            warn_user(message)
 
 
 def _inabilities(hooks: "Hooks", framework: str, cannot: Mapping[str, str]) -> Iterator[str]:
@@ -238,4 +237,4 @@ def report_once(message: str) -> None:
     """Says something on stderr, once in this process: what a hook asks for and the host can't do."""
     if message not in _reported:
         _reported.add(message)
-        tell(message)
+        warn_user(message)

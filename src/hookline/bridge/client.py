@@ -9,6 +9,7 @@ import sys
 # Built in, and quicker to load than `socket` and `signal`.
 from _signal import ITIMER_REAL, SIG_DFL, SIGALRM, SIGINT, setitimer, signal  # type: ignore[import-not-found]
 from _socket import AF_UNIX, MSG_PEEK, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
+from time import monotonic
 
 SOCKET = b"serve.sock"
 ACCEPTED, REFUSED = b"+", b"-"
@@ -37,10 +38,12 @@ class NoServerError(Exception):
 class LostServerError(Exception):
     """The server does not take the call, or went away; `stdin` is what was read so far."""
 
-    def __init__(self, stdin: bytes, *, is_late: bool = False) -> None:
+    def __init__(self, stdin: bytes, *, is_late: bool = False, left_s: float | None = None) -> None:
         super().__init__()
         self.stdin = stdin
         self.is_late = is_late
+        self.left_s = 0.0 if is_late else left_s
+        """The rest of the deadline, if it is known."""
 
 
 def identity() -> bytes:
@@ -59,7 +62,7 @@ def state_directory(environ: "dict[bytes, bytes]") -> bytes:
 
 
 def may_serve(words: "list[bytes]", environ: "dict[bytes, bytes]") -> bool:
-    """Whether neither the command line nor the environment objects to a server."""
+    """True if neither the command line nor the environment turns the server off."""
     return b"--no-serve" not in words and environ.get(b"HOOKLINE_SERVE", b"").lower() not in _NO
 
 
@@ -103,23 +106,29 @@ def ask(words: "list[bytes]", environ: "dict[bytes, bytes]") -> "tuple[int, byte
     except (OSError, KeyError) as error:
         raise NoServerError from error
     stdin = b""
+    until: float | None = None
     is_accepted = False
     parent = posix.getppid()
     try:
         stdin, left_s = _read_stdin(_deadline_s(words))
+        until = monotonic() + left_s
         connection.sendall(request(words, environ, stdin))
         is_accepted = connection.recv(1) == ACCEPTED
         if is_accepted:
             _wait(connection, left_s + _SPARE_S, parent)
             return read_reply(connection)
     except TimeoutError as error:
-        raise LostServerError(stdin, is_late=is_accepted) from error
+        raise LostServerError(stdin, is_late=is_accepted, left_s=_left(until)) from error
     except (OSError, ValueError) as error:
-        raise LostServerError(stdin) from error
+        raise LostServerError(stdin, left_s=_left(until)) from error
     finally:
         # A server that is not done ends the hooks of a client that has gone.
         connection.close()
-    raise LostServerError(stdin)
+    raise LostServerError(stdin, left_s=_left(until))
+
+
+def _left(until: float | None) -> float | None:
+    return None if until is None else max(0.0, until - monotonic())
 
 
 def main() -> None:
@@ -138,12 +147,12 @@ def main() -> None:
             posix._exit(code if is_delivered else EXIT_BLOCK)  # noqa: SLF001 - nothing is left to do, and an orderly end takes a millisecond
     except NoServerError:
         pass
-    except LostServerError as lost:
+    except LostServerError as unsupported:
         # Ask there once only. What it could not judge in all its time is refused, in the agent's own words.
-        more = [b"--no-serve", *([b"--deadline", b"0"] if lost.is_late else [])]
-        _give_back(lost.stdin)
+        more = [b"--no-serve", *([] if unsupported.left_s is None else [b"--deadline", b"%.3f" % unsupported.left_s])]
+        _give_back(unsupported.stdin)
     program = _bytes(sys.executable)
-    posix.execve(program, [program, b"-I", b"-m", b"hookline", b"bridge", *words, *more], environ)
+    posix.execve(program, [program, b"-I", b"-m", b"hookline", b"hook", *words, *more], environ)
 
 
 def _wait(connection: socket, longest_s: float, parent: int) -> None:

@@ -7,17 +7,18 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hookline.bridge.host import Heard, Host, Outcome, Payload, Said, combine, rules_of
-from hookline.bridge.memory import StoppedSessions
-from hookline.contract.answers import kind_of
-from hookline.contract.events import HookEventName
-from hookline.contract.records import BridgeRecord, LogLevel, agent_event
-from hookline.contract.wire import parse_json
-from hookline.engine.watchdog import event_deadline
+from hookline.bridge.host import AgentRequest, AgentResponse, Host, Outcome, Payload, combine, rules_of
+from hookline.bridge.state_files import KeptSelections, StoppedSessions
+from hookline.engine.selection import KeptSelection, ToolLimits
 from hookline.errors import HooklineError
+from hookline.protocol.answers import kind_of
+from hookline.protocol.events import HookEventName
+from hookline.protocol.records import BridgeRecord, LogLevel, agent_event
+from hookline.protocol.text.json_text import parse_json
+from hookline.runners.function.watchdog import event_deadline
 
 if TYPE_CHECKING:
-    from hookline.bridge.systems import Lease
+    from hookline.bridge.engine_cache import EngineLease
 
 EXIT_BLOCK = 2
 
@@ -29,17 +30,17 @@ _NEW_SESSION = frozenset({"startup", "clear"})
 @lru_cache(maxsize=1)
 def hosts() -> Mapping[str, Host]:
     """Every agent that can have hookline as its hook command, by name."""
-    from hookline.bridge.claude import CLAUDE_HOST  # noqa: PLC0415 - a module that only names them needs none
-    from hookline.bridge.codex import CODEX_HOST  # noqa: PLC0415
-    from hookline.bridge.copilot import COPILOT_HOST  # noqa: PLC0415
-    from hookline.bridge.cursor import CURSOR_HOST  # noqa: PLC0415
-    from hookline.bridge.gemini import GEMINI_HOST  # noqa: PLC0415
+    from hookline.bridge.agents.claude import CLAUDE_HOST  # noqa: PLC0415 - a module that only names them needs none
+    from hookline.bridge.agents.codex import CODEX_HOST  # noqa: PLC0415
+    from hookline.bridge.agents.copilot import COPILOT_HOST  # noqa: PLC0415
+    from hookline.bridge.agents.cursor import CURSOR_HOST  # noqa: PLC0415
+    from hookline.bridge.agents.gemini import GEMINI_HOST  # noqa: PLC0415
 
     return {host.name: host for host in (CLAUDE_HOST, CODEX_HOST, GEMINI_HOST, CURSOR_HOST, COPILOT_HOST)}
 
 
 def read_payload(host: Host, stdin: bytes) -> Payload:
-    """What an agent wrote; HooklineError when it is not a JSON object."""
+    """Parse the agent's input; raises HooklineError if it is not a JSON object."""
     try:
         payload = parse_json(stdin.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
@@ -49,90 +50,125 @@ def read_payload(host: Host, stdin: bytes) -> Payload:
     return payload
 
 
-async def judge(host: Host, heard: Heard, lease: "Lease", deadline_s: float) -> Said:
+async def judge(host: Host, request: AgentRequest, lease: "EngineLease", deadline_s: float) -> AgentResponse:
     """Asks our hooks, and puts what they decide into the agent's words; it refuses what it can't judge in time."""
-    agent_event.set(heard.theirs)
+    agent_event.set(request.native_event)
     event_deadline.set(time.monotonic() + deadline_s)
     try:
         async with asyncio.timeout(deadline_s):
-            said = await _ask(host, heard, lease) if deadline_s > 0 else refusal(host, heard, "there is no time left")
+            response = (
+                await _ask(host, request, lease) if deadline_s > 0 else refusal(host, request, "there is no time left")
+            )
     except TimeoutError:
-        said = refusal(host, heard, f"the hooks did not answer within {deadline_s:g} s")
+        response = refusal(host, request, f"the hooks did not answer within {deadline_s:g} s")
     except Exception as error:  # noqa: BLE001 - the door: every agent goes on when its hook command fails
-        said = refusal(host, heard, f"the hooks could not be asked ({type(error).__name__}: {error})")
-    for loss in said.lost:
-        _log(host, heard, lease, f"not passed on: {loss}")
-    if said.is_broken:
-        _log(host, heard, lease, said.stderr, blocked=heard.event in _CAN_REFUSE)
-    return said
+        response = refusal(host, request, f"the hooks could not be asked ({type(error).__name__}: {error})")
+    for loss in response.unsupported:
+        _log(host, request, lease, f"not passed on: {loss}")
+    if response.is_broken:
+        _log(host, request, lease, response.stderr, blocked=request.event in _CAN_REFUSE)
+    return response
 
 
-def refusal(host: Host | None, heard: Heard | None, reason: str) -> Said:
+def refusal(host: Host | None, request: AgentRequest | None, reason: str) -> AgentResponse:
     """The answer of a bridge that is broken; nearly every agent takes exit code 2 with a text for a no."""
     message = f"hookline: {reason}"
-    if heard is not None and heard.event not in _CAN_REFUSE:
-        return Said(stderr=message, is_broken=True)
-    if host is None or heard is None or host.exit_2_blocks:
-        return Said(stderr=message, exit_code=EXIT_BLOCK, is_broken=True)
-    return replace(host.say(heard, Outcome(blocked=True, reason=message)), stderr=message, is_broken=True)
+    if request is not None and request.event not in _CAN_REFUSE:
+        return AgentResponse(stderr=message, is_broken=True)
+    if host is None or request is None or host.exit_2_blocks:
+        return AgentResponse(stderr=message, exit_code=EXIT_BLOCK, is_broken=True)
+    return replace(host.render_response(request, Outcome(blocked=True, reason=message)), stderr=message, is_broken=True)
 
 
-def deny_unreadable(host: Host, heard: Heard, lease: "Lease") -> Said:
+def deny_unreadable(host: Host, request: AgentRequest, lease: "EngineLease") -> AgentResponse:
     """Deny a call that can't be judged, in the agent's words. No hook is asked, and `--fail-open` has no effect."""
-    _log(host, heard, lease, f"denied without asking the hooks: {heard.fault}", blocked=True)
-    if heard.theirs not in host.events:
+    _log(host, request, lease, f"denied without asking the hooks: {request.fault}", blocked=True)
+    if request.native_event not in host.events:
         # An answer in JSON names the event, and this one is unknown to the agent.
-        return replace(refusal(host, heard, heard.fault), is_broken=False)
-    return host.say(heard, Outcome(blocked=True, reason=f"hookline: {heard.fault}"))
+        return replace(refusal(host, request, request.fault), is_broken=False)
+    return host.render_response(request, Outcome(blocked=True, reason=f"hookline: {request.fault}"))
 
 
-async def _ask(host: Host, heard: Heard, lease: "Lease") -> Said:
+async def _ask(host: Host, request: AgentRequest, lease: "EngineLease") -> AgentResponse:
     system = lease.system
-    if system is None or heard.event is None:
-        return Said()
+    if system is None or request.event is None:
+        return AgentResponse()
     await system.initialize()
     # Without an id every session would be the same.
-    stops = StoppedSessions() if heard.session_id else None
-    stopped = None if stops is None else stops.why(host.name, heard.session_id)
+    stops = StoppedSessions() if request.session_id else None
+    stopped = None if stops is None else stops.why(host.name, request.session_id)
     if stops is not None and stopped is not None:
-        if heard.event in _CAN_REFUSE:
+        if request.event in _CAN_REFUSE:
             reason = f"a hook stopped this session: {stopped}\nStart a new session to go on."
-            _log(host, heard, lease, f"refused without asking the hooks: {reason}", blocked=True)
-            return host.say(heard, Outcome(blocked=True, reason=reason))
-        if _begins_or_ends(heard):
-            stops.forget(host.name, heard.session_id)
+            _log(host, request, lease, f"refused without asking the hooks: {reason}", blocked=True)
+            return host.render_response(request, Outcome(blocked=True, reason=reason))
+        if _begins_or_ends(request):
+            stops.forget(host.name, request.session_id)
+    limits = _limits(host, request)
+    before = None if limits is None else limits.kept
+    session = lease.session(limits)
     fire = system.get_event_handler().fire
     # Only the first question can be about the call itself; changes of a part of it can't be sent back.
-    rules = (rules_of(heard), *[None] * len(heard.questions))
-    questions = zip(heard.questions, rules, strict=False)
-    verdicts = [await fire(heard.event, fields, lease.session, arguments) for fields, arguments in questions]
+    rules = (rules_of(request), *[None] * len(request.questions))
+    questions = zip(request.questions, rules, strict=False)
+    verdicts = [await fire(request.event, fields, session, arguments) for fields, arguments in questions]
     if fault := next((verdict.fault for verdict in verdicts if verdict.fault is not None), None):
         raise HooklineError(fault.message)
-    outcome = combine(heard, verdicts)
-    if stopped is not None and heard.event is HookEventName.AFTER_AGENT:
+    outcome = combine(request, verdicts)
+    if stopped is not None and request.event is HookEventName.AFTER_AGENT:
         # Whatever a hook wants done yet, the session was stopped before.
         outcome = replace(outcome, blocked=False, stop=True, stop_reason=stopped)
-    said = host.say(heard, outcome)
-    if stops is not None and said.unsaid_stop:
-        stops.stop(host.name, heard.session_id, said.unsaid_stop)
-    return said
+    response = host.render_response(request, outcome)
+    if limits is not None and limits.kept != before:
+        response = _keep(host, request, limits.kept, response)
+    if stops is not None and response.pending_stop:
+        stops.stop(host.name, request.session_id, response.pending_stop)
+    return response
 
 
-def _begins_or_ends(heard: Heard) -> bool:
-    if heard.event is HookEventName.SESSION_START:
-        return heard.questions[0].get("source") in _NEW_SESSION
-    return heard.event is HookEventName.SESSION_END
+def _limits(host: Host, request: AgentRequest) -> ToolLimits | None:
+    """The session's choice of tools, for agents whose hooks make one."""
+    if not request.session_id or HookEventName.BEFORE_TOOL_SELECTION not in host.events.values():
+        return None
+    selections = KeptSelections()
+    if _begins_or_ends(request):
+        selections.forget(host.name, request.session_id)
+    try:
+        kept = selections.get(host.name, request.session_id)
+    except HooklineError:
+        if request.event is HookEventName.BEFORE_TOOL:
+            raise
+        kept = KeptSelection()  # the next choice replaces it
+    # A hook may use any of the tool's names.
+    names = () if request.tool is None else (request.tool.theirs, *request.tool.aliases)
+    return ToolLimits(kept, names, selects_last=True)
 
 
-def _log(host: Host, heard: Heard, lease: "Lease", message: str, *, blocked: bool | None = None) -> None:
+def _keep(host: Host, request: AgentRequest, selection: KeptSelection, response: AgentResponse) -> AgentResponse:
+    """The answer, after the session's choice of tools was kept for its next calls."""
+    try:
+        KeptSelections().keep(host.name, request.session_id, selection)
+    except OSError as error:
+        unsupported = f"the choice of tools could not be kept ({error}), so the call of another tool is not refused"
+        return replace(response, unsupported=(*response.unsupported, unsupported))
+    return response
+
+
+def _begins_or_ends(request: AgentRequest) -> bool:
+    if request.event is HookEventName.SESSION_START:
+        return request.questions[0].get("source") in _NEW_SESSION
+    return request.event is HookEventName.SESSION_END
+
+
+def _log(host: Host, request: AgentRequest, lease: "EngineLease", message: str, *, blocked: bool | None = None) -> None:
     lease.log(
         BridgeRecord(
             level=LogLevel.WARN,
-            message=f"{heard.theirs} of {host.agent}: {message}",
-            session=heard.session_id or None,
+            message=f"{request.native_event} of {host.agent}: {message}",
+            session=request.session_id or None,
             agent=host.name,
-            agent_event=heard.theirs,
-            event=heard.event and heard.event.value,
+            agent_event=request.native_event,
+            event=request.event and request.event.value,
             blocked=blocked,
         )
     )

@@ -5,11 +5,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookline.contract.answers import DEFAULT_DENY_REASON
-from hookline.contract.events import TOOL_EVENTS, HookEventName
-from hookline.contract.wire import stringify_json, trim
-from hookline.dialects import _condition
-from hookline.dialects._reading import (
+from hookline.dialects import conditions
+from hookline.dialects.rules import (
     allows,
     denies,
     deny_reason,
@@ -20,8 +17,11 @@ from hookline.dialects._reading import (
     some_text,
     text_of_result,
 )
-from hookline.dialects._transcript import in_claude_form
 from hookline.dialects.table import Arguments, Dialect, Event, Printed, Reading, Tool
+from hookline.dialects.transcripts.claude_form import in_claude_form
+from hookline.protocol.answers import DEFAULT_DENY_REASON
+from hookline.protocol.events import TOOL_EVENTS, HookEventName
+from hookline.protocol.text.json_text import stringify_json, trim
 
 EVENTS = {
     "PreToolUse": HookEventName.BEFORE_TOOL,
@@ -41,7 +41,7 @@ _WITHOUT_PERMISSION_MODE = frozenset({"SessionStart", "SessionEnd"})
 
 
 def tell(event: Event) -> dict[str, Any]:
-    """What a hook of Claude Code reads on stdin."""
+    """Return the input of a hook of Claude Code."""
     fields = event.fields
     told = {name: fields.get(name) for name in ("session_id", "transcript_path", "cwd")}
     if event.theirs not in _WITHOUT_PERMISSION_MODE:
@@ -111,7 +111,7 @@ def meets(event: Event, condition: str) -> bool:
         return False
     names = CLAUDE.names_of(event.ours, event.tool_name)
     arguments = CLAUDE.tool(event.tool_name).tell(event.arguments, event.cwd)
-    return _condition.meets(condition, names, arguments, event.cwd, os.environ.get("HOME", ""))
+    return conditions.meets(condition, names, arguments, event.cwd, os.environ.get("HOME", ""))
 
 
 def transcript(record: Mapping[str, Any], facts: Mapping[str, Any], number: int) -> dict[str, Any] | None:
@@ -126,7 +126,7 @@ def transcript(record: Mapping[str, Any], facts: Mapping[str, Any], number: int)
 
 
 def environment(event: Event) -> dict[str, str]:
-    """What Claude Code adds to the environment of its hooks."""
+    """Return the variables that Claude Code adds to the environment of its hooks."""
     return {
         "CLAUDECODE": "1",
         "CLAUDE_CODE_SESSION_ID": str(event.fields.get("session_id") or ""),
@@ -135,7 +135,7 @@ def environment(event: Event) -> dict[str, str]:
 
 
 def read(event: Event, printed: Printed) -> Reading:
-    """What Claude Code makes of a hook's exit code and output; a deny that it would drop is kept, and told."""
+    """Read a hook's exit code and output as Claude Code does; a deny that it would drop is kept and reported."""
     text = trim(printed.stdout)
     given = json_object(text) if text.startswith("{") else None
     complaints: list[str] = []
@@ -162,7 +162,7 @@ def read(event: Event, printed: Printed) -> Reading:
 
 
 _BLOCKING = 2
-# Python exits with 2 for a script that does not exist. Before a tool that blocks; elsewhere Claude Code goes on.
+# Python exits with 2 for a script that does not exist. Before a tool that blocks; elsewhere Claude Code continues.
 _MISSING_SCRIPT = re.compile(r"^\S*python\S*: can't open file .*\[Errno 2\]", re.MULTILINE)
 _TOOL_GUARDS = frozenset({"PreToolUse", "PermissionRequest"})
 _ANSWER_IN_TEXT = re.compile(r'\{\s*"(?:decision|hookSpecificOutput|continue)"')
@@ -180,7 +180,7 @@ class _Answer:
         self._specific = object_in(given, "hookSpecificOutput")
 
     def in_our_words(self) -> dict[str, Any]:
-        """The answer as a hook of ours would have given it."""
+        """Return the answer in hookline's own format."""
         answer: dict[str, Any] = {}
         self.is_dropped = self._is_dropped()
         if self.is_dropped:

@@ -1,4 +1,4 @@
-"""What Claude Code's tools give back: the text of it, and another text in the same shape."""
+"""Results of Claude Code's tools: their text, and another text in the same shape."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ HIDDEN = "A hook of hookline hides this result, which can't be replaced"
 
 
 def text_of(response: Any) -> Any:
-    """What the model reads of a tool's response, as far as it is known; else the response itself."""
+    """Return the text of a tool's response that the model reads, if known; else the response itself."""
     if isinstance(response, Mapping) and isinstance(response.get("stdout"), str):
         errors = response.get("stderr")
         return "\n".join(filter(None, (response["stdout"], errors if isinstance(errors, str) else "")))

@@ -4,11 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.contract.answers import DEFAULT_DENY_REASON
-from hookline.contract.events import TOOL_EVENTS, HookEventName
-from hookline.contract.wire import trim
 from hookline.dialects import claude
-from hookline.dialects._reading import (
+from hookline.dialects.rules import (
     allows,
     denies,
     deny_reason,
@@ -19,6 +16,9 @@ from hookline.dialects._reading import (
     text_of_result,
 )
 from hookline.dialects.table import Convert, Dialect, Event, Printed, Reading, Tool, UntranslatableError
+from hookline.protocol.answers import DEFAULT_DENY_REASON
+from hookline.protocol.events import TOOL_EVENTS, HookEventName
+from hookline.protocol.text.json_text import trim
 
 _LIST = re.compile(r"[A-Za-z0-9_|]+")
 _TEXT_IS_CONTEXT = frozenset({"UserPromptSubmit", "SessionStart"})
@@ -35,7 +35,7 @@ def exact_names(matcher: str) -> frozenset[str] | None:
 
 
 def tell(event: Event) -> dict[str, Any]:
-    """What a hook of Codex reads on stdin."""
+    """Return the input of a hook of Codex."""
     fields = event.fields
     told: dict[str, Any] = {
         "session_id": fields.get("session_id"),
@@ -61,7 +61,7 @@ _OWN_FIELDS = frozenset({"prompt", "stop_hook_active", "last_assistant_message",
 
 
 def read(event: Event, printed: Printed) -> Reading:
-    """What Codex makes of a hook's exit code and output; a deny that it would drop is kept, and told."""
+    """Read a hook's exit code and output as Codex does; a deny that it would drop is kept and reported."""
     text = trim(printed.stdout)
     given = json_object(text)
     if printed.exit_code == _BLOCKING:
@@ -93,7 +93,7 @@ def _block(event: Event, stderr: str | None, given: Mapping[str, Any] | None) ->
 
 def _refusal(event: Event, reason: str) -> dict[str, Any]:
     if event.ours is HookEventName.AFTER_TOOL:
-        # The reason takes the place of the result, and the turn goes on.
+        # The reason replaces the result, and the turn continues.
         return {"hookSpecificOutput": {"tool_output": reason}}
     return {"decision": "block", "reason": reason}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from hookline.contract.vocabulary import ConfigSource
+from hookline.protocol.constants import ConfigSource
 
 
 class AgentFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +17,7 @@ class AgentFile(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """Below the project, the agent's own directory in the home, or its directory of the system."""
     is_directory: bool = False
-    """True where every .json file in it counts."""
+    """True if every .json file in it is read."""
 
 
 class _Folders(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,15 +1,15 @@
-"""Gemini CLI: our own words where they agree, and its rules where they differ (contract of version 0.61)."""
+"""Gemini CLI: hookline's own names where they agree, and its rules where they differ (contract of version 0.61)."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.contract.answers import DEFAULT_DENY_REASON
-from hookline.contract.events import TOOL_EVENTS, HookEventName
-from hookline.contract.vocabulary import DEFAULT_TIMEOUT_MS
-from hookline.contract.wire import parse_json, trim
-from hookline.dialects._reading import is_block, json_object, object_in, some_text
+from hookline.dialects.rules import is_block, json_object, object_in, some_text
 from hookline.dialects.table import Dialect, Event, Printed, Reading, Rule, Tool
+from hookline.protocol.answers import DEFAULT_DENY_REASON
+from hookline.protocol.constants import DEFAULT_TIMEOUT_MS
+from hookline.protocol.events import TOOL_EVENTS, HookEventName
+from hookline.protocol.text.json_text import parse_json, trim
 
 _MCP = re.compile(r"mcp__(.+?)__(.+)")
 # From this exit code on, text is a deny.
@@ -18,7 +18,7 @@ _CHANGES = ("llm_request", "llm_response", "toolConfig", "clearContext")
 
 
 def tell(event: Event) -> dict[str, Any]:
-    """What a hook of Gemini CLI reads on stdin."""
+    """Return the input of a hook of Gemini CLI."""
     told = dict(event.fields)
     if event.ours in TOOL_EVENTS:
         tool = GEMINI.tool(event.tool_name)
@@ -27,13 +27,13 @@ def tell(event: Event) -> dict[str, Any]:
 
 
 def environment(event: Event) -> dict[str, str]:
-    """What Gemini CLI adds to the environment of its hooks."""
+    """Return the variables that Gemini CLI adds to the environment of its hooks."""
     cwd = str(event.fields.get("cwd") or "")
     return {"GEMINI_CWD": cwd, "GEMINI_SESSION_ID": str(event.fields.get("session_id") or "")}
 
 
 def read(event: Event, printed: Printed) -> Reading:
-    """What Gemini CLI makes of a hook's output: JSON counts with any exit code, and text by the code."""
+    """Read a hook's output as Gemini CLI does: JSON with any exit code, text depending on the code."""
     text = trim(printed.stdout) or trim(printed.stderr)
     given = _unwrapped(text)
     if given is not None:

@@ -1,4 +1,4 @@
-"""What a table about another agent holds: its words for events, tools and triggers, and its rules for answers."""
+"""The table about another agent: its names of events, tools and triggers, and its rules for answers."""
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.events import TOOL_EVENTS, HookEventName
 from hookline.dialects.spellings import argument_meant
+from hookline.protocol.events import TOOL_EVENTS, HookEventName
 
 
 class Rule(Enum):
@@ -38,7 +38,7 @@ def _no_response(_arguments: Arguments, text: str) -> Any:
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool, in our words and in the other agent's."""
+    """One tool, by hookline's name and by the other agent's."""
 
     ours: str
     theirs: str
@@ -60,7 +60,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """Their arguments and the text of the result → the result in the shape that the agent gives its hooks."""
 
     def tell(self, arguments: Arguments, cwd: str) -> dict[str, Any]:
-        """Our arguments in their words."""
+        """Return the arguments under the agent's names."""
         named = {self.renamed.get(name, name): value for name, value in arguments.items()}
         for name in self.relative_paths:
             if isinstance(path := named.get(name), str):
@@ -72,7 +72,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         return theirs
 
     def read(self, rewritten: Arguments, arguments: Arguments, cwd: str) -> dict[str, Any]:
-        """Arguments that a hook gave whole, in our words; `arguments` are ours from before.
+        """Return all arguments of a hook's answer under hookline's names; `arguments` are those before the hook.
 
         A value that the hook left alone stays as it was in ours, and so do arguments that it could not see. An argument
         that it left out is gone. Raises UntranslatableError for what has no counterpart.
@@ -137,7 +137,7 @@ def tool_of_theirs(tools: Sequence[Tool], name: str) -> Tool:
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hook of another agent is asked about, in our words and in its own."""
+    """The event of a hook of another agent, in hookline's format and in that agent's."""
 
     ours: HookEventName
     theirs: str
@@ -152,7 +152,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def arguments(self) -> Arguments:
-        """The tool's arguments in our words."""
+        """The tool's arguments under hookline's names."""
         given = self.fields.get("tool_input")
         return given if isinstance(given, Mapping) else {}
 
@@ -163,7 +163,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Printed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hook printed before it exited with this code."""
+    """The output of a hook that exited with this code."""
 
     exit_code: int
     stdout: str
@@ -171,17 +171,17 @@ class Printed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer in our words, as a JSON object that a hook of ours could have printed; None for no answer."""
+    """An answer in hookline's format, as a JSON object that a hook could print; None for no answer."""
 
     answer: Mapping[str, Any] | None = None
     complaints: tuple[str, ...] = ()
-    """What the hook's author should know: fields without effect here, and traps in which its own agent lets it fall."""
+    """Advice for the hook's author: fields without effect here, and pitfalls of its own agent."""
     failed: bool = False
     """True when the hook's own agent counts this as a failure, so that `onError` decides."""
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that differs between hooks of ours and those of one other agent."""
+    """Everything that differs between hookline's own hooks and those of one other agent."""
 
     name: str
     agent: str
@@ -189,17 +189,17 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     events: Mapping[str, HookEventName]
     """Its name of an event → ours."""
     without_counterpart: frozenset[str] = frozenset()
-    """Events of its own that have no counterpart here."""
+    """Events of this agent that have no counterpart here."""
     at_approval: frozenset[str] = frozenset()
-    """Events of its own that happen when a person would be asked to allow a tool."""
+    """Events of this agent that happen when the user would be asked to allow a tool."""
     keys: frozenset[str] = frozenset()
-    """Keys of a hook that count for this agent and not for hooks of ours."""
+    """Keys of a hook that this agent reads, and hookline's own hooks don't have."""
     plugin_variables: tuple[str, ...] = ()
     """Variables that only the hooks of a plugin get."""
     rules: Mapping[HookEventName, Rule] = msgspec.field(default_factory=dict)
     """How matchers are compared on events where it is not by names."""
     bad_matcher_is_text: bool = False
-    """Whether a matcher that is no regular expression is compared as plain text; else its hooks run for everything."""
+    """True if a matcher that is not a regular expression is compared as text; else its hooks run for everything."""
     tools: tuple[Tool, ...] = ()
     name_of_other: Callable[[str], str] = str
     """Its name of a tool that has no row, such as one of an MCP server."""
@@ -208,15 +208,15 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     timeout_unit_ms: float = 1000.0
     default_timeout_ms: float = 600_000.0
     input_end: bytes = b""
-    """What follows the JSON on stdin."""
+    """The text after the JSON on stdin."""
     exact_names: Callable[[str], frozenset[str] | None]
     """The names that a matcher lists, or None when it is a regular expression."""
     tell: Callable[[Event], dict[str, Any]]
-    """What the hook reads on stdin."""
+    """Return the hook's input."""
     environment: Callable[[Event], Mapping[str, str]]
     """Variables that the agent sets for its hooks."""
     read: Callable[[Event, Printed], Reading]
-    """What the hook answered."""
+    """Return the hook's answer."""
     wants: Callable[[Event], bool] = lambda _event: True
     """Whether the agent would run the hook for this event: some have an event for success and one for failure."""
 
@@ -228,7 +228,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a call meets a hook's `if`; on doubt it does."""
 
     def event(self, ours: HookEventName, theirs: str | None, fields: Mapping[str, Any]) -> Event:
-        """An event in both words; without a name of theirs, the first one that the agent would have for it."""
+        """Return an event in both formats; without the agent's name, the first one that the agent has for it."""
         if theirs is not None:
             return Event(ours=ours, theirs=theirs, fields=fields)
         names = [name for name, event in self.events.items() if event is ours]
@@ -245,7 +245,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         return tool_of_theirs(self.tools, name)
 
     def names_of(self, event: HookEventName, subject: str) -> tuple[str, ...]:
-        """Everything that a matcher of this agent may be compared with for a subject of ours; ours is one of them."""
+        """Return all names with which a matcher of this agent is compared, the given one included."""
         if event in TOOL_EVENTS:
             tool = self.tool(subject)
             return tuple(dict.fromkeys((tool.theirs, *tool.aliases, subject)))

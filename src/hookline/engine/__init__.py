@@ -1,0 +1,1 @@
+"""The pipeline: plan, run, read answers, merge, decide."""

@@ -8,25 +8,25 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from hookline.contract.answers import DEFAULT_REASON, PATHS, Answer, said
-from hookline.contract.arguments import ToolArguments
-from hookline.contract.events import BLOCKING_DECISIONS, LIFECYCLE_EVENTS, HookDecision, HookEventName
-from hookline.contract.results import AggregatedHookResult
-from hookline.contract.results import blocked as blocked_verdict
-from hookline.contract.verdict import HookError, HookExecutionPlan, HookExecutionResult, Override, Skip, Verdict
-from hookline.contract.vocabulary import HookMode, HookType
-from hookline.engine.changes import normal_change
+from hookline.engine.dry_run import without_trials
 from hookline.engine.event_table import EVENT_TABLE, EventRow
 from hookline.engine.merge import Merged, merge_or_decision
+from hookline.engine.rewrites import normal_change
 from hookline.engine.selection import narrowed_answer
-from hookline.engine.trials import without_trials
+from hookline.protocol.answers import DEFAULT_REASON, PATHS, Answer, or_none
+from hookline.protocol.arguments import ToolArguments
+from hookline.protocol.constants import HookMode, HookType
+from hookline.protocol.events import BLOCKING_DECISIONS, LIFECYCLE_EVENTS, HookDecision, HookEventName
+from hookline.protocol.results import AggregatedHookResult
+from hookline.protocol.results import blocked as blocked_verdict
+from hookline.protocol.verdict import HookError, HookExecutionPlan, HookExecutionResult, Override, Skip, Verdict
 
 Runs = Sequence[HookExecutionResult]
 
 
 def decide(
     event: HookEventName,
-    told: Mapping[str, Any],
+    hook_input: Mapping[str, Any],
     runs: Runs,
     *,
     plan: HookExecutionPlan | None = None,
@@ -41,7 +41,7 @@ def decide(
     """
     if plan is not None and plan.has_trials and any(run.hook.mode is not HookMode.ENFORCE for run in runs):
         options: Any = {"plan": plan, "skipped": skipped, "started": started, "arguments": arguments}
-        return without_trials(runs, lambda own: decide(event, told, own, **options))
+        return without_trials(runs, lambda own: decide(event, hook_input, own, **options))
     nothing_said = Verdict(
         event=event,
         subject=None if plan is None else plan.subject,
@@ -60,10 +60,10 @@ def decide(
     row = EVENT_TABLE[event]
     merged = row.merge(answers)
     if event not in LIFECYCLE_EVENTS:
-        decision = _decision(row, told, merged, answers, arguments)
+        decision = _decision(row, hook_input, merged, answers, arguments)
     else:
         counting = [run.answer for run in runs if run.answer is not None and run.hook.counts and not row.only_watches]
-        decision = _lifecycle_decision(row, told, merged, answers, counting)
+        decision = _lifecycle_decision(row, hook_input, merged, answers, counting)
     verdict = msgspec.structs.replace(nothing_said, overridden=_overridden(merged, runs), **decision)
     return verdict if arguments is None or verdict.blocked else _checked(verdict, arguments)
 
@@ -71,16 +71,16 @@ def decide(
 def _each_finding_once(runs: Runs) -> list[Answer]:
     """The answers, in which no pack gives a reason that a pack of another file has given; all decisions stay."""
     answers: list[Answer] = []
-    told: set[str] = set()
+    reported: set[str] = set()
     for run in runs:
         answer = run.answer
-        if answer is not None and run.hook.type is HookType.PACK and (reason := said(answer.reason)):
+        if answer is not None and run.hook.type is HookType.PACK and (reason := or_none(answer.reason)):
             # A reason for each finding, which ends with `(rule ID of PACK)`; several packs have the same rule.
             findings = {_BY_PACK.sub("", each): each for each in _END_OF_FINDING.split(reason)}
-            if not told.isdisjoint(findings):
-                new = " ".join(each for finding, each in findings.items() if finding not in told)
+            if not reported.isdisjoint(findings):
+                new = " ".join(each for finding, each in findings.items() if finding not in reported)
                 answer = msgspec.structs.replace(answer, reason=new or UNSET)
-            told.update(findings)
+            reported.update(findings)
         if answer is not None:
             answers.append(answer)
     return answers
@@ -96,11 +96,11 @@ def _checked(verdict: Verdict, arguments: ToolArguments) -> Verdict:
 
 
 def _lifecycle_decision(
-    row: EventRow, told: Mapping[str, Any], merged: Merged, answers: Sequence[Answer], counting: Sequence[Answer]
+    row: EventRow, hook_input: Mapping[str, Any], merged: Merged, answers: Sequence[Answer], counting: Sequence[Answer]
 ) -> dict[str, Any]:
     """The decision of the answers that count; beside it what all hooks together answered, and whether that denies."""
     # By this rule whatever the event's own is: a block is never lost.
-    decision = _decision(row, told, merge_or_decision(counting), counting) if counting else {}
+    decision = _decision(row, hook_input, merge_or_decision(counting), counting) if counting else {}
     if not decision.get("denied"):
         denied = merged.answer.decision in BLOCKING_DECISIONS
         reason = _reasons(merged.answer.why, [one.why for one in answers if one.blocks]) if denied else None
@@ -110,7 +110,7 @@ def _lifecycle_decision(
 
 def _decision(
     row: EventRow,
-    told: Mapping[str, Any],
+    hook_input: Mapping[str, Any],
     merged: Merged,
     answers: Sequence[Answer],
     arguments: ToolArguments | None = None,
@@ -124,12 +124,12 @@ def _decision(
     may_ask = row.can_ask and not denied and not stop
     undone = {of for _, _, of in merged.overridden}
     standing = [one for index, one in enumerate(answers) if index not in undone]
-    if (blocked or stop) and said(answer.llm_response) is not None:
+    if (blocked or stop) and or_none(answer.llm_response) is not None:
         answer = _without_foreign_response(row, merged, answers, standing)
     asking = [one for one in answers if may_ask and _ASK in (one.decision, one.permission)]
-    effect = _effect(row, told, answer, answers, arguments, blocked=blocked)
+    effect = _effect(row, hook_input, answer, answers, arguments, blocked=blocked)
     if answer.llm_request is not UNSET:
-        answer = narrowed_answer(answer, effect.get("request") or told.get("llm_request") or {})
+        answer = narrowed_answer(answer, effect.get("request") or hook_input.get("llm_request") or {})
     # A block that another hook undid has its reason shown all the same if the operation is blocked in the end.
     objecting = answers if denied else standing
     return {
@@ -181,24 +181,25 @@ def _reasons(merged: str | None, others: Iterable[str | None]) -> str:
 
 def _effect(
     row: EventRow,
-    told: Mapping[str, Any],
+    hook_input: Mapping[str, Any],
     answer: Answer,
     answers: Sequence[Answer],
     arguments: ToolArguments | None,
     *,
     blocked: bool,
 ) -> dict[str, Any]:
-    """What the caller goes on with in another form."""
+    """The values that the caller uses in place of its own."""
     if answer.tools is answer.tool_input is answer.llm_request is answer.llm_response is answer.prompt is UNSET:
         return {}
-    if (tools := said(answer.tools)) is not None:
+    if (tools := or_none(answer.tools)) is not None:
         return {"tools": tools}
     if blocked:
         # Only a response in place of the model's can have an effect now.
-        response = said(answer.llm_response)
+        response = or_none(answer.llm_response)
         return {} if response is None else {"response": dict(response)}
-    changed = normal_change(row.change(told, answer, answers), told, answer, arguments)
-    return {_FIELDS[name]: value for name, value in changed.items() if name in _FIELDS}
+    changed = normal_change(row.change(hook_input, answer, answers), hook_input, answer, arguments)
+    effect = {_FIELDS[name]: value for name, value in changed.items() if name in _FIELDS}
+    return {**effect, "shown_request": hook_input["llm_request"]} if "request" in effect else effect
 
 
 def _overridden(merged: Merged, runs: Runs) -> tuple[Override, ...]:

@@ -8,14 +8,17 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.answers import said
-from hookline.contract.calls import call_of
-from hookline.contract.denials import MENTIONS_A_DENIAL, shortened
-from hookline.contract.endings import show_ending, telling_line
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.inputs import current_session
-from hookline.contract.records import (
+from hookline.engine.event_table import can_block
+from hookline.engine.notices.failed_hooks import FailureNotice
+from hookline.errors import FormatError
+from hookline.log.write.logger import Beginning, HookLogger
+from hookline.log.write.unmatched import QuietEvents
+from hookline.protocol.answers import or_none
+from hookline.protocol.constants import CANARY_AGENT, FiredBy, HookMode
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.inputs import current_session
+from hookline.protocol.records import (
     AdviceRecord,
     CancelRecord,
     EventRecord,
@@ -24,7 +27,6 @@ from hookline.contract.records import (
     LogLevel,
     LogRecord,
     OverrideRecord,
-    SettingsRecord,
     SkipRecord,
     Start,
     UnmatchedRecord,
@@ -33,11 +35,11 @@ from hookline.contract.records import (
     agent_event,
     hook_place,
 )
-from hookline.contract.text import tell
-from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict, would_have
-from hookline.contract.vocabulary import CANARY_AGENT, FiredBy, HookMode
-from hookline.contract.wire import utc_timestamp
-from hookline.contract.words import (
+from hookline.protocol.text.call_summary import call_of
+from hookline.protocol.text.exit_text import show_ending, telling_line
+from hookline.protocol.text.json_text import utc_timestamp
+from hookline.protocol.text.near_misses import MENTIONS_A_DENIAL, shortened
+from hookline.protocol.text.outcome_words import (
     HookResult,
     Outcome,
     count_results,
@@ -47,11 +49,8 @@ from hookline.contract.words import (
     show_outcome,
     would_of,
 )
-from hookline.engine.event_table import can_block
-from hookline.engine.failure_notice import FailureNotice
-from hookline.errors import FormatError
-from hookline.log.logger import Beginning, HookLogger
-from hookline.log.quiet import QuietEvents
+from hookline.protocol.text.strings import warn_user
+from hookline.protocol.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict, would_have
 
 # With a thousand hooks, most do not match most tools, and that is worth one record.
 _LISTED_ONE_BY_ONE = 20
@@ -86,7 +85,7 @@ class EventLog:
         """Shows the user which hooks failed."""
 
     def planned(self, plan: HookExecutionPlan) -> None:
-        """Logs why each skipped hook is not going to run, and which hooks run although their matcher took too long."""
+        """Logs why each skipped hook is not going to run."""
         common: dict[str, Any] = {
             "session": self._session_now(),
             **self._asked_by(),
@@ -107,38 +106,23 @@ class EventLog:
                     **common,
                 )
             )
-        for hook in plan.undecided:
-            message = (
-                f"{plan.event}: {hook.label} runs, although there was not enough time to compare its matcher"
-                f" {hook.matcher!r} with {plan.subject!r}; in {hook.origin}: {hook.location} write a pattern without"
-                " nested repetition"
-            )
-            self._log.write(SettingsRecord(level=LogLevel.WARN, message=message, **common, **hook_place(hook)))
 
     def nothing_ran(self, record: UnmatchedRecord) -> None:
         """Logs the first of the events of a kind for which no hook had to run; `quiet` counts the others."""
         session = self._session_if_known()
         self._log.write(msgspec.structs.replace(record, session=session, **self._asked_by()))
 
-    def started(self, plan: HookExecutionPlan, told: Mapping[str, Any], fire_id: str) -> None:
-        """Logs which hooks are about to start with this input; that outlives this program when this returns.
-
-        It would slow down the start of processes if the log's thread woke up now: call `still_running` later.
-        """
-        facts = (told["timestamp"], fire_id, told["session_id"], told["hook_event_name"], plan.subject, plan.labels)
-        start = Start(*facts, project=self._log.project, **self._asked_by(told["session_id"]))
-        for sink in self._log.durable:
-            try:
-                write = sink.write_start if plan.is_of_functions else getattr(sink, "store_start", sink.write_start)
-                write(start)
-            except Exception:  # noqa: BLE001, S110 - a broken sink must not keep the guards from their work
-                pass
-
-    def still_running(self) -> None:
-        """Has the starts of events written that are not over soon."""
-        for sink in self._log.durable:
-            with suppress(Exception):
-                getattr(sink, "write_stored", _nothing)()
+    def started(self, plan: HookExecutionPlan, hook_input: Mapping[str, Any], fire_id: str) -> None:
+        """Logs which hooks are about to start with this input; that outlives this program when this returns."""
+        facts = (
+            hook_input["timestamp"],
+            fire_id,
+            hook_input["session_id"],
+            hook_input["hook_event_name"],
+            plan.subject,
+            plan.labels,
+        )
+        self._log.write_start(Start(*facts, project=self._log.project, **self._asked_by(hook_input["session_id"])))
 
     def fired(
         self, verdict: Verdict, fire_id: str, session: str, model: str | None = None, arguments: Any = None
@@ -179,7 +163,7 @@ class EventLog:
         if is_unheard and place not in self._reported:
             self._reported.add(place)
             label = shortened(run.hook.label)
-            tell(f"{run.event} hook {label} seems to deny, but that was not understood: {doubt}")
+            warn_user(f"{run.event} hook {label} seems to deny, but that was not understood: {doubt}")
 
     def cancelled(self, plan: HookExecutionPlan, fire_id: str) -> None:
         """Logs that the caller did not wait for the event's hooks, which were ended."""
@@ -213,12 +197,12 @@ class EventLog:
         """Logs that the engine itself failed, which never stops the agent."""
         common = {"fire": fire_id or None, "session": self._session_if_known(), **self._asked_by()}
         if isinstance(error, FormatError):
-            # No fault of ours: the program hands in what hooks can't read, and nobody else would notice.
+            # Not a fault of hookline: the program passes a value that hooks can't read.
             message = f"{event}: {error}, {consequence}"
             self._log.write(AdviceRecord(level=LogLevel.WARN, message=message, event=event.value, **common))
             if message not in self._reported:
                 self._reported.add(message)
-                tell(message)
+                warn_user(message)
             return
         self._log.write(_fault(stage, error, consequence, event=event.value, **common))
 
@@ -273,7 +257,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
         }
         try:
             return list(self._records(common, keep))
-        except Exception as error:  # noqa: BLE001 - a fault of ours is logged like every other
+        except Exception as error:  # noqa: BLE001 - a fault in hookline is logged like every other
             return [_fault("logging", error, "so the log lacks what its hooks did", **common)]
 
     def _records(self, common: dict[str, Any], keep: int | None) -> Iterator[LogRecord]:
@@ -320,7 +304,7 @@ def _event(
         stop=verdict.stop,
         # Also where nothing is applied: this is what the hooks answered.
         stop_reason=None if answer is None else answer.why_stopped,
-        system_message=None if answer is None else said(answer.note),
+        system_message=None if answer is None else or_none(answer.note),
         suppress_output=answer is not None and answer.suppress is True,
         denied=verdict.denied,
         go_on=verdict.go_on,
@@ -348,10 +332,6 @@ def _what_happened(verdict: Verdict, outcome: Outcome, untrusted: Sequence[str])
     return f"{shown} ({', '.join(hooks)})" if hooks else shown
 
 
-def _nothing() -> None:
-    """What sinks do that store nothing."""
-
-
 def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> HookRecord:
     hook, result = run.hook, run_result(run)
     level, more = LogLevel.DEBUG if run.success else LogLevel.INFO, f": {result}"
@@ -375,6 +355,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         signal=run.signal,
         timed_out=run.timed_out,
         truncated=run.truncated,
+        unasked=run.is_unasked or None,
         way=run.way.value,
         worker=run.worker,
         decision=run.decision,
@@ -388,7 +369,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
 
 
 def _tried(run: HookExecutionResult) -> dict[str, Any]:
-    """What the record of a hook has whose decision does not count."""
+    """The fields of the record of a hook whose decision is not applied."""
     if run.hook.mode is HookMode.ENFORCE:
         return {}
     would = tuple(word.partition(" ")[0] for word, _ in would_have(run))

@@ -6,18 +6,14 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract import inputs
-from hookline.contract.answers import ANY_FIELD
-from hookline.contract.events import (
-    HookEventName,
-    NotificationType,
-    PreCompressTrigger,
-    SessionEndReason,
-    SessionStartSource,
+from hookline.engine.merge import (
+    Rule,
+    merge_field_replacement,
+    merge_last_wins,
+    merge_or_decision,
+    merge_tool_selection,
 )
-from hookline.contract.hooks import HookEntry
-from hookline.contract.outputs import BeforeToolHookOutput, DefaultHookOutput
-from hookline.engine.changes import (
+from hookline.engine.rewrites import (
     Change,
     add_context,
     change_arguments,
@@ -27,14 +23,18 @@ from hookline.engine.changes import (
     change_response,
     no_change,
 )
-from hookline.engine.merge import (
-    Rule,
-    merge_field_replacement,
-    merge_last_wins,
-    merge_or_decision,
-    merge_tool_selection,
-)
 from hookline.formats.outputs import AfterModelHookOutput, BeforeModelHookOutput, BeforeToolSelectionHookOutput
+from hookline.protocol import inputs
+from hookline.protocol.answers import ANY_FIELD
+from hookline.protocol.events import (
+    HookEventName,
+    NotificationType,
+    PreCompressTrigger,
+    SessionEndReason,
+    SessionStartSource,
+)
+from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
 
 
 class Matching(Enum):
@@ -46,7 +46,7 @@ class Matching(Enum):
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What is particular to one event."""
+    """Everything in which one event differs from others."""
 
     input: type
     """The TypedDict of what its hooks read on stdin."""
@@ -60,9 +60,9 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     reads: frozenset[str] = ANY_FIELD
     """The fields of `hookSpecificOutput` that count."""
     change: Change = no_change
-    """What answers change of the thing that the event is about."""
+    """The rule for the changes that answers make."""
     chain: Change | None = None
-    """What changes in the input of the next hook of a sequence, where that is not the same as `change`."""
+    """The rule for the input of the next hook in a chain, if it differs from `change`."""
     triggers: tuple[str, ...] = ()
     """Everything that the subject can be, where that is known."""
     can_block: bool = False

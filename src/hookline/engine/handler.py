@@ -1,6 +1,5 @@
-"""Fires events: plan, build the input, run, decide, log. A fault of ours never gets out."""
+"""Fires events: plan, build the input, run, decide, log. A fault in hookline never reaches the caller."""
 
-import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -8,19 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.child.bounded_search import search_async
-from hookline.contract.arguments import ToolArguments
-from hookline.contract.events import (
+from hookline.engine.decide import decide
+from hookline.engine.event_log import EventLog
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.plan import HookPlanner
+from hookline.engine.run import HookRunner, skips
+from hookline.engine.selection import ToolLimits, limits_in_force
+from hookline.protocol.arguments import ToolArguments
+from hookline.protocol.constants import Decider, OnError
+from hookline.protocol.events import (
     LIFECYCLE_EVENTS,
     HookEventName,
     PreCompressTrigger,
     SessionEndReason,
     SessionStartSource,
 )
-from hookline.contract.inputs import SessionFacts, SharedSession, current_session
-from hookline.contract.llm import Translator
-from hookline.contract.observer import HookObserver
-from hookline.contract.results import (
+from hookline.protocol.inputs import SessionFacts, SharedSession, current_session
+from hookline.protocol.llm import Translator
+from hookline.protocol.observer import BoundObserver
+from hookline.protocol.results import (
     AggregatedHookResult,
     as_block,
     blocked,
@@ -28,22 +33,13 @@ from hookline.contract.results import (
     failure_verdict,
     make_empty_success_result,
 )
-from hookline.contract.verdict import HookExecutionPlan, Verdict
-from hookline.contract.vocabulary import Decider, OnError
-from hookline.contract.wire import utc_timestamp
-from hookline.engine.decide import decide
-from hookline.engine.event_log import EventLog
-from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.plan import HookPlanner
-from hookline.engine.run import HookRunner, skips
-from hookline.engine.selection import ToolLimits, limits_in_force
+from hookline.protocol.text.json_text import utc_timestamp
+from hookline.protocol.verdict import HookExecutionPlan, Verdict
 
 if TYPE_CHECKING:
-    from hookline.contract.llm import GenerateContentParameters  # a dataclass, which is slow to load
-    from hookline.contract.messages import AddressedResponse, Message, MessageBus, Subscription
+    from hookline.protocol.llm import GenerateContentParameters  # a dataclass, which is slow to load
+    from hookline.protocol.messages import AddressedResponse, Message, MessageBus, Subscription
 
-# How long an event takes at most whose start need not be in the log before its end.
-_SOON_S = 0.02
 # Asking an enumeration for one of its members takes measurable time in every event.
 _BLOCK = OnError.BLOCK
 _NUMBER_BITS = 64
@@ -63,7 +59,7 @@ class HookEventHandler:
         translator: Translator | None = None,
         event_log: EventLog,
         bus: "MessageBus | None" = None,
-        observer: HookObserver | None = None,
+        observer: BoundObserver | None = None,
         on_fault: OnError = OnError.ALLOW,
         has_changed: Callable[[], bool] = lambda: False,
         refresh: Callable[[], None] = lambda: None,
@@ -74,7 +70,7 @@ class HookEventHandler:
         self._translator = translator
         self._event_log = event_log
         self._observer = observer
-        self.shows_failures = getattr(observer, "shows_failures", False) is not True
+        self.shows_failures = observer is None or not observer.shows_failures
         """Whether the user is shown hooks that failed; False where the caller does it."""
         self.on_fault = on_fault
         self.refusal: str | None = None
@@ -90,7 +86,7 @@ class HookEventHandler:
         self._bus = bus
         self._subscription: Subscription | None = None
         if bus is not None:
-            from hookline.contract.messages import MessageBusType  # noqa: PLC0415 - few programs have a bus
+            from hookline.protocol.messages import MessageBusType  # noqa: PLC0415 - few programs have a bus
 
             self._subscription = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self.serve)
 
@@ -232,7 +228,7 @@ class HookEventHandler:
             verdict = blocked(Verdict(event=event, subject=tool), why, Decider.HOOK)
             self._event_log.decided(verdict, _new_id(), fields.get("tool_input"))
             return verdict
-        token = limits_in_force.set(limits.layers if event is HookEventName.BEFORE_MODEL else ())
+        token = limits_in_force.set(limits.before_model if event is HookEventName.BEFORE_MODEL else ())
         try:
             verdict = await self._fire_and_log(event, fields, facts)
         finally:
@@ -251,7 +247,7 @@ class HookEventHandler:
         progress = _Progress(arguments=arguments)
         try:
             verdict = await self._fire(event, fields, facts, progress)
-        except Exception as error:  # noqa: BLE001 - the door: a fault of ours is logged and never stops the agent
+        except Exception as error:  # noqa: BLE001 - the door: a fault in hookline is logged and never stops the agent
             self._event_log.failed(event, progress.stage, error, "so its hooks had no effect", progress.fire_id)
             verdict = self._failure(event, progress, error)
             self._event_log.decided(verdict, progress.fire_id or _new_id(), fields.get("tool_input"))
@@ -264,6 +260,8 @@ class HookEventHandler:
                 self._event_log.cancelled(progress.plan, progress.fire_id)
             raise
         if verdict.plan is not None:
+            if verdict.ask:
+                verdict = msgspec.structs.replace(verdict, fire=progress.fire_id)
             try:
                 if self.shows_failures:
                     verdict = self._event_log.failures.report(verdict, progress.session)
@@ -289,7 +287,7 @@ class HookEventHandler:
             verdict = blocked(Verdict(event=event, subject=subject, success=False), *refused)
             self._event_log.decided(verdict, _new_id(), fields.get("tool_input"))
             return verdict
-        plan = await self._plan(event, subject)
+        plan = self._planner.create_execution_plan(event, subject)
         if plan is None:
             return self._without_hooks(Verdict(event=event, subject=subject), fields)
         if event is HookEventName.BEFORE_TOOL and (why := _why_not_shown(fields.get("tool_input"))) is not None:
@@ -297,24 +295,18 @@ class HookEventHandler:
             self._event_log.decided(verdict, _new_id(), None)
             return verdict
         progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
-        told = self._build_input(event, fields, facts)
-        progress.stage, progress.session = "execution", told["session_id"]
-        if "llm_request" in told:
-            progress.model = _model_of(told["llm_request"])
-        self._event_log.started(plan, told, progress.fire_id)
+        hook_input = self._build_input(event, fields, facts)
+        progress.stage, progress.session = "execution", hook_input["session_id"]
+        if "llm_request" in hook_input:
+            progress.model = _model_of(hook_input["llm_request"])
+        self._event_log.started(plan, hook_input, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
-        loop = None if plan.is_of_functions else asyncio.get_running_loop()
-        timer = None if loop is None else loop.call_later(_SOON_S, self._event_log.still_running)
-        try:
-            runs = await self.runner.run(plan, told, progress.arguments)
-        finally:
-            if timer is not None:
-                timer.cancel()
+        runs = await self.runner.run(plan, hook_input, progress.arguments)
         progress.stage = "aggregation"
-        skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, told)
+        skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, hook_input)
         rules = progress.arguments
-        verdict = decide(event, told, runs, plan=plan, skipped=skipped, started=started, arguments=rules)
+        verdict = decide(event, hook_input, runs, plan=plan, skipped=skipped, started=started, arguments=rules)
         if self.on_fault is _BLOCK and not verdict.blocked and self._can_block(event, plan):
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
@@ -337,14 +329,6 @@ class HookEventHandler:
             return verdict
         return as_block(verdict, f"hookline failed while {progress.stage} ({type(error).__name__})")
 
-    async def _plan(self, event: HookEventName, subject: str | None) -> HookExecutionPlan | None:
-        plan = self._planner.create_execution_plan(event, subject)
-        if plan is None or not plan.slow:
-            return plan
-        for pattern, name in plan.slow:
-            await search_async(pattern, name)
-        return self._planner.create_execution_plan(event, subject)
-
     def _why_refused(self, event: HookEventName) -> tuple[str, Decider] | None:
         """Why an event is blocked whatever its hooks would answer, and who decided that; or None."""
         if self.agents_off is not None and event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):
@@ -360,7 +344,7 @@ class HookEventHandler:
     async def serve(self, message: "Message") -> None:
         """Answers a request on the bus."""
         if self._bus is not None:
-            # A bus of somebody else's may know nothing of askers.
+            # Buses of other packages may have no `is_authenticated`.
             is_authenticated = getattr(self._bus, "is_authenticated", False) is True
             await self._bus.publish(await self.respond(message, is_authenticated=is_authenticated))
 
@@ -396,7 +380,7 @@ class HookEventHandler:
             return make_empty_success_result()
         return AggregatedHookResult.of(verdict, EVENT_TABLE[event].output)
 
-    def _observe(self, event: HookEventName, call: Callable[[HookObserver], None]) -> None:
+    def _observe(self, event: HookEventName, call: Callable[[BoundObserver], None]) -> None:
         if self._observer is None:
             return
         try:
@@ -442,7 +426,7 @@ def _why_not_shown(arguments: Any) -> str | None:
         type(key) is str and (type(value) in _PLAIN or _is_short(value)) for key, value in arguments.items()
     ):
         return None
-    from hookline.contract.whole import why_not_whole  # noqa: PLC0415 - most arguments are texts and numbers
+    from hookline.engine.whole import why_not_whole  # noqa: PLC0415 - most arguments are texts and numbers
 
     return why_not_whole(arguments)
 
@@ -485,8 +469,8 @@ def _new_id() -> str:
             return _fresh_ids.pop()
         except IndexError:
             pass
-        made = os.urandom(5 * 64).hex()
-        _fresh_ids.extend(made[start : start + 10] for start in range(0, len(made), 10))
+        digits = os.urandom(5 * 64).hex()
+        _fresh_ids.extend(digits[start : start + 10] for start in range(0, len(digits), 10))
 
 
 def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from hookline.contract.events import HookEventName
-from hookline.contract.inputs import input_problems
-from hookline.contract.messages import AddressedResponse, AskerFacts, HookExecutionFailure, Message
-from hookline.contract.results import AggregatedHookResult
-from hookline.contract.verdict import Verdict
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.protocol.events import HookEventName
+from hookline.protocol.inputs import input_problems
+from hookline.protocol.messages import AddressedResponse, AskerFacts, HookExecutionFailure, Message
+from hookline.protocol.results import AggregatedHookResult
+from hookline.protocol.verdict import Verdict
 
 # Gets the event, its fields, and the session that it belongs to where that is not the system's own.
 Fire = Callable[..., Awaitable[Verdict]]
@@ -64,9 +64,9 @@ async def _serve(
     try:
         event = HookEventName(str(message.get("eventName")))
     except ValueError:
-        known = [event.value for event in HookEventName]
-        text = f"{message.get('eventName')!r} is not an event; use one of {', '.join(known)}"
-        return failed(correlation_id, "unsupported_event", text, {"supported": known})
+        names = [event.value for event in HookEventName]
+        text = f"{message.get('eventName')!r} is not an event; use one of {', '.join(names)}"
+        return failed(correlation_id, "unsupported_event", text, {"supported": names})
     fields = message.get("input")
     if isinstance(fields, Mapping):
         try:

@@ -1,6 +1,6 @@
 """Several answers → one. Each rule takes the answers in plan order.
 
-A less trusted layer can add a block, a stop or a restriction, and replaces nothing that a more trusted layer said.
+A less trusted layer can add a block, a stop or a restriction, and replaces nothing that a more trusted layer answered.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from hookline.contract.answers import ANY_FIELD, PATHS, TOOL_MODES, Answer, ToolSelection, read_object, said
-from hookline.contract.events import BLOCKING_DECISIONS, HookEventName
 from hookline.formats.hook_format import merge_llm_requests, normalize_llm_request
+from hookline.protocol.answers import ANY_FIELD, PATHS, TOOL_MODES, Answer, ToolSelection, or_none, read_object
+from hookline.protocol.events import BLOCKING_DECISIONS, HookEventName
 
 Answers = Sequence[Answer]
 
@@ -40,9 +40,9 @@ def merge_or_decision(answers: Answers) -> Merged:
     if blocking:
         draft.set("decision", _blocking_word(answers[blocking[-1]]), blocking)
     elif draft.fields["proceed"]:
-        draft.set("decision", "allow", [index for index, answer in enumerate(answers) if said(answer.decision)])
+        draft.set("decision", "allow", [index for index, answer in enumerate(answers) if or_none(answer.decision)])
     draft.join("reason", enumerate(map(_reason, answers)))
-    draft.join("note", ((index, said(answer.note)) for index, answer in enumerate(answers)))
+    draft.join("note", ((index, or_none(answer.note)) for index, answer in enumerate(answers)))
     _join_user_notes(draft, answers)
     _merge_specific(draft, answers)
     return draft.merged()
@@ -84,7 +84,7 @@ def merge_field_replacement(answers: Answers) -> Merged:
     draft = _Draft()
     for index, answer in enumerate(answers):
         if not answer.is_explicit:
-            # What the engine made of plain text or a failure is added, and replaces nothing.
+            # Notes that the engine derives from plain text or from a failure are added, and replace nothing.
             draft.fields.setdefault("decision", answer.decision)
             continue
         for name in _REPLACED:
@@ -95,10 +95,10 @@ def merge_field_replacement(answers: Answers) -> Merged:
         draft.other_specific |= answer.other_specific
     _merge_changes(draft, "llm_request", answers)
     _join_user_notes(draft, answers)
-    made = [(index, said(answer.note)) for index, answer in enumerate(answers) if not answer.is_explicit]
-    if made:
-        kept = [(holder, said(draft.fields.get("note"))) for holder in draft.holders.get("note", ())]
-        draft.join("note", sorted(kept + made))
+    derived = [(index, or_none(answer.note)) for index, answer in enumerate(answers) if not answer.is_explicit]
+    if derived:
+        kept = [(holder, or_none(draft.fields.get("note"))) for holder in draft.holders.get("note", ())]
+        draft.join("note", sorted(kept + derived))
     return draft.merged()
 
 
@@ -107,12 +107,12 @@ def merge_tool_selection(answers: Answers) -> Merged:
     draft = _Draft()
     _merge_stops(draft, answers)
     if not draft.fields["proceed"]:
-        draft.join("reason", ((index, said(answer.reason)) for index, answer in enumerate(answers) if answer.stops))
-    draft.join("note", ((index, said(answer.note)) for index, answer in enumerate(answers)))
+        draft.join("reason", ((index, or_none(answer.reason)) for index, answer in enumerate(answers) if answer.stops))
+    draft.join("note", ((index, or_none(answer.note)) for index, answer in enumerate(answers)))
     _join_user_notes(draft, answers)
-    given = [(answer.rank, tools) for answer in answers if (tools := said(answer.tools)) is not None]
+    given = [(answer.rank, tools) for answer in answers if (tools := or_none(answer.tools)) is not None]
     if given:
-        draft.set("tools", unite_tools(given), [index for index, answer in enumerate(answers) if said(answer.tools)])
+        draft.set("tools", unite_tools(given), [index for index, answer in enumerate(answers) if or_none(answer.tools)])
         draft.other_specific["hookEventName"] = HookEventName.BEFORE_TOOL_SELECTION.value
     return draft.merged()
 
@@ -127,7 +127,7 @@ def merge_last_wins(answers: Answers) -> Merged:
             fields = {name: value for name, value in fields.items() if name not in given}
         given |= fields
         holders |= dict.fromkeys(fields, (index,))
-    if notes := [note for answer in answers if (note := said(answer.user_note))]:
+    if notes := [note for answer in answers if (note := or_none(answer.user_note))]:
         given["userMessage"] = "\n".join(notes)
     return Merged(read_object(given, ANY_FIELD), holders)
 
@@ -173,18 +173,18 @@ class _Draft:
 def _merge_stops(draft: _Draft, answers: Answers) -> None:
     stopping = [index for index, answer in enumerate(answers) if answer.stops]
     draft.set("proceed", not stopping, stopping or _saying_true(answers, "proceed"))
-    draft.join("stop_reason", ((index, said(answers[index].stop_reason)) for index in stopping))
+    draft.join("stop_reason", ((index, or_none(answers[index].stop_reason)) for index in stopping))
 
 
 def _join_user_notes(draft: _Draft, answers: Answers) -> None:
-    draft.join("user_note", ((index, said(answer.user_note)) for index, answer in enumerate(answers)))
+    draft.join("user_note", ((index, or_none(answer.user_note)) for index, answer in enumerate(answers)))
 
 
 def _reason(answer: Answer) -> str | None:
     """The reason of an answer; for a block also if it is given as the stop reason."""
-    if said(answer.reason) or not answer.blocks or said(answer.permission_reason) or answer.stops:
-        return said(answer.reason)
-    return said(answer.stop_reason)
+    if or_none(answer.reason) or not answer.blocks or or_none(answer.permission_reason) or answer.stops:
+        return or_none(answer.reason)
+    return or_none(answer.stop_reason)
 
 
 def _merge_specific(draft: _Draft, answers: Answers) -> None:
@@ -194,7 +194,7 @@ def _merge_specific(draft: _Draft, answers: Answers) -> None:
             if getattr(answer, name) is not UNSET:
                 draft.replace(name, getattr(answer, name), index, answer.rank)
     _merge_changes(draft, "tool_input", answers)
-    draft.join("context", ((index, said(answer.context)) for index, answer in enumerate(answers)))
+    draft.join("context", ((index, or_none(answer.context)) for index, answer in enumerate(answers)))
     if clearing := _saying_true(answers, "clear_context"):
         draft.set("clear_context", value=True, holders=clearing)
     deciding = [index for index, answer in enumerate(answers) if answer.blocks or answer.stops]
@@ -210,8 +210,8 @@ def _keep_denials(draft: _Draft, answers: Answers, deciding: Sequence[int]) -> N
     # An approving hook's reason would otherwise be shown as the reason for the block or the stop.
     draft.fields.pop("permission_reason", None)
     draft.holders.pop("permission_reason", None)
-    if any(said(answers[index].permission_reason) for index in deciding):
-        reasons = ((index, said(answers[index].permission_reason) or _reason(answers[index])) for index in deciding)
+    if any(or_none(answers[index].permission_reason) for index in deciding):
+        reasons = ((index, or_none(answers[index].permission_reason) or _reason(answers[index])) for index in deciding)
         draft.join("permission_reason", reasons)
 
 

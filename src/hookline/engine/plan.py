@@ -1,17 +1,16 @@
 """Hooks + event + subject + trust → plan: which hooks run, in which order, and why the others do not."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 import msgspec
 from msgspec.structs import replace
 
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.verdict import HookExecutionPlan, Skip, SkipKind
-from hookline.contract.vocabulary import OnError, at_approval
-from hookline.contract.wire import trim
-from hookline.engine.matcher import Match, compared_names, match
+from hookline.engine.matcher import match
+from hookline.protocol.constants import OnError, at_approval
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import Callback, CommandLine, HookEntry, Plugin
+from hookline.protocol.verdict import HookExecutionPlan, Skip, SkipKind
 
 # Why a hook of this project may not run, or None when it may.
 TrustCheck = Callable[[HookEntry], str | None]
@@ -30,15 +29,13 @@ def plan(
     subject: str | None = None,
     *,
     why_untrusted: TrustCheck = everything_is_trusted,
-    may_wait: bool = True,
     asks_person: bool = False,
 ) -> HookExecutionPlan:
     """The plan for an event about a subject (a tool's name, a trigger).
 
     With `asks_person` it is the plan for the moment at which a person would be asked to allow a tool.
-    With `may_wait` a matcher that needs a long search is searched for here; else the plan lists it under `slow`.
     """
-    draft = _Draft(subject)
+    draft = _Draft()
     unmatched: list[HookEntry] = []
     for hook in hooks:
         if hook.event is not event or (asks_person and not hook.at_approval):
@@ -51,14 +48,14 @@ def plan(
             # The matcher of an untrusted hook is not even compiled: it could be made to take long.
             if hook.needs_trust and not hook.required:
                 draft.skip(hook, SkipKind.UNTRUSTED, why_not)
-            elif hook.needs_trust or match(hook, subject, may_wait=may_wait) is not Match.NO:
-                draft.add(refused(hook, why_not), Match.YES)
+            elif hook.needs_trust or match(hook, subject):
+                draft.add(refused(hook, why_not))
             else:
                 unmatched.append(hook)
-        elif (matched := match(hook, subject, may_wait=may_wait)) is Match.NO:
-            unmatched.append(hook)
+        elif match(hook, subject):
+            draft.add(hook)
         else:
-            draft.add(hook, matched)
+            unmatched.append(hook)
     # Stable: a more trusted layer judges what the less trusted ones made of it, and final guards run after all others.
     chosen = tuple(sorted(draft.chosen.values(), key=lambda hook: (hook.final, hook.rank)))
     return HookExecutionPlan(
@@ -68,8 +65,6 @@ def plan(
         sequential=any(hook.sequential for hook in chosen),
         kept_back=tuple(draft.kept_back),
         unmatched=tuple(unmatched),
-        undecided=tuple(hook for key, hook in draft.chosen.items() if key in draft.undecided),
-        slow=tuple(draft.slow),
     )
 
 
@@ -96,17 +91,17 @@ class HookPlanner:
         # may have changed since it was trusted, even by the agent itself.
         if cached is None or cached.hooks is not hooks or (cached.guests and self._is_trust_changed(cached)):
             cached = self._make(hooks, event, subject)
-        if not cached.is_reported and not cached.plan.slow:
+        if not cached.is_reported:
             cached.is_reported = True
             self._on_plan(cached.plan)
         return cached.plan if cached.plan.hooks else None
 
     def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
-        """The same plan even when it is empty, for callers that only ask; a slow matcher makes them wait."""
+        """The same plan even when it is empty, for callers that only ask."""
         return plan(self._hooks_of(event), event, subject, why_untrusted=self._why_untrusted)
 
     def why_nothing_runs(self, event: HookEventName, subject: str | None = None) -> str:
-        """What keeps the event's hooks from running, after there was no plan for it."""
+        """Return the reason for which no hook of the event runs, after there was no plan for it."""
         cached = self._cache.get((event, subject, at_approval.get()))
         return cached.why_nothing_runs if cached is not None else "no hook is configured"
 
@@ -122,20 +117,20 @@ class HookPlanner:
         guests = tuple(hook for hook in hooks if hook.is_asked_about)
         distrust = {id(hook): ask_trust(self._why_untrusted, hook) for hook in guests}
         asks_person = at_approval.get()
-        made = plan(
+        new_plan = plan(
             hooks,
             event,
             subject,
             why_untrusted=lambda hook: distrust[id(hook)],
-            may_wait=False,
             asks_person=asks_person,
         )
-        cached = _Cached(hooks, guests, list(distrust.values()), made, "" if made.hooks else _why_nothing(made))
-        cached.untrusted = tuple(skip.hook.label for skip in made.kept_back if skip.kind is SkipKind.UNTRUSTED)
-        if not made.slow:
-            if len(self._cache) >= _MAX_CACHED:
-                self._cache.clear()
-            self._cache[event, subject, asks_person] = cached
+        cached = _Cached(
+            hooks, guests, list(distrust.values()), new_plan, "" if new_plan.hooks else _why_nothing(new_plan)
+        )
+        cached.untrusted = tuple(skip.hook.label for skip in new_plan.kept_back if skip.kind is SkipKind.UNTRUSTED)
+        if len(self._cache) >= _MAX_CACHED:
+            self._cache.clear()
+        self._cache[event, subject, asks_person] = cached
         return cached
 
 
@@ -153,40 +148,33 @@ class _Cached(msgspec.Struct):
 class _Draft:
     """The plan in the making."""
 
-    def __init__(self, subject: str | None) -> None:
-        self._subject = subject
+    def __init__(self) -> None:
         self.chosen: dict[object, HookEntry] = {}
         self.kept_back: list[Skip] = []
-        self.undecided: set[object] = set()
-        self.slow: list[tuple[str, str]] = []
 
     def skip(self, hook: HookEntry, kind: SkipKind, detail: str) -> None:
         self.kept_back.append(Skip(hook=hook, kind=kind, detail=detail))
 
-    def add(self, hook: HookEntry, matched: Match) -> None:
-        if matched is Match.SLOW and self._subject is not None:
-            self.slow += [(trim(hook.matcher or ""), name) for name in compared_names(hook, self._subject)]
+    def add(self, hook: HookEntry) -> None:
         # With another environment or other limits the same command is another guard, and so is a final one, which can't
         # rewrite. Functions are compared themselves: several may have the same place.
         key = (
             # For a hook of another agent also its words, its event and its rule: there it is another hook then.
-            hook.command or hook.plugin or (hook.origin, hook.location, id(hook.call and hook.call.function)),
-            (hook.dialect, hook.their_event, hook.condition, hook.args, hook.shell),
+            _run_key(hook),
+            (hook.dialect, hook.their_event, hook.condition),
             # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
             (hook.is_async, hook.refusal),
             # In another project the same words name other files.
             hook.project,
             # Nor does one whose decisions do not count.
             hook.mode,
-            # A program that is written to stay may not answer when it is started for one event.
-            hook.worker is not None,
             tuple(sorted(hook.env.items())),
             hook.limits,
             hook.final,
         )
         first = self.chosen.get(key)
         if first is None:
-            self._choose(key, hook, matched)
+            self.chosen[key] = hook
         elif hook.rank <= first.rank:
             self._skip_duplicate(hook, first)
             self.chosen[key] = _no_weaker(first, hook)
@@ -194,21 +182,28 @@ class _Draft:
             # The more trusted one runs, at its own place: a project's copy of a guard must not run before its rewrites.
             self._skip_duplicate(first, hook)
             del self.chosen[key]
-            self._choose(key, _no_weaker(hook, first), matched)
-
-    def _choose(self, key: object, hook: HookEntry, matched: Match) -> None:
-        self.chosen[key] = hook
-        self.undecided.discard(key)
-        if matched is Match.UNDECIDED:
-            self.undecided.add(key)
+            self.chosen[key] = _no_weaker(hook, first)
 
     def _skip_duplicate(self, hook: HookEntry, kept: HookEntry) -> None:
         what = "command" if hook.command else "function"
         self.skip(hook, SkipKind.DUPLICATE, f"the same {what} already runs from {kept.origin}: {kept.location}")
 
 
-def _why_nothing(made: HookExecutionPlan) -> str:
-    kinds = Counter(skip.kind.value for skip in made.kept_back) + Counter({"not matching": len(made.unmatched)})
+def _run_key(hook: HookEntry) -> Hashable:
+    """Return a value that is equal for hooks that run the same program or function."""
+    match hook.run:
+        case CommandLine(text=text, args=args, shell=shell) if text:
+            # A program that is written as a worker may not answer when it is started for one event.
+            return hook.worker is not None, text, args, shell
+        case Plugin(reference=reference):
+            return reference
+        case Callback(function=function):
+            return hook.origin, hook.location, id(function)
+    return hook.origin, hook.location
+
+
+def _why_nothing(new_plan: HookExecutionPlan) -> str:
+    kinds = Counter(skip.kind.value for skip in new_plan.kept_back) + Counter({"not matching": len(new_plan.unmatched)})
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     return f"hooks: {counted}" if counted else "no hook is configured"
 
@@ -222,7 +217,7 @@ def _no_weaker(kept: HookEntry, other: HookEntry) -> HookEntry:
 
 def refused(hook: HookEntry, why: str) -> HookEntry:
     """The hook as one that fails at its event, and of which nothing is run or believed."""
-    return replace(hook, refusal=why, env={}, call=None, worker=None, needs_trust=False)
+    return replace(hook, refusal=why, env={}, needs_trust=False)
 
 
 def ask_trust(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:

@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from hookline.contract.events import HookEventName
-from hookline.contract.hooks import HookEntry
-from hookline.contract.records import LogLevel, SettingsRecord
-from hookline.contract.vocabulary import OWN_DIALECT, ConfigSource
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import foreign_matcher_fault, is_literal, matches_everything
 from hookline.errors import HookRegistryNotInitializedError
-from hookline.log.logger import HookLogger
-from hookline.settings.decode import Settings
+from hookline.log.write.logger import HookLogger
+from hookline.protocol.constants import OWN_DIALECT, ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.records import LogLevel, SettingsRecord
+from hookline.settings.decode.settings import Settings
 
 
 class HookRegistry:

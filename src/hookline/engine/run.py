@@ -2,38 +2,41 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from hookline.child.batch import ChildJob, ChildLimits, LateInput, run_children
-from hookline.child.environment import own_environment
-from hookline.contract.arguments import ToolArguments
-from hookline.contract.hooks import HookEntry
-from hookline.contract.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
-from hookline.contract.vocabulary import OWN_DIALECT, PROJECT_DIR_VARIABLES, HookType
-from hookline.contract.wire import stringify_json
-from hookline.engine.changes import in_normal_form, no_change, normal_change
 from hookline.engine.event_table import EVENT_TABLE, can_block
+from hookline.engine.outcome import left_running, result_of, to_result
 from hookline.engine.plan import TrustCheck, ask_trust, everything_is_trusted, refused
-from hookline.engine.reading import in_this_context, notify, read_run
-from hookline.engine.stays import Stays
-from hookline.engine.warmth import Warmth
-
-if TYPE_CHECKING:
-    from hookline.engine.mixed import Mixed
+from hookline.engine.rewrites import in_normal_form, no_change, normal_change
+from hookline.log.consent import user_name
+from hookline.protocol.arguments import ToolArguments
+from hookline.protocol.constants import OWN_DIALECT, PROJECT_DIR_VARIABLES
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.protocol.text.json_text import stringify_json
+from hookline.protocol.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
+from hookline.runners.background import BACKGROUND
+from hookline.runners.context import OnEnd, RunContext, indexed
+from hookline.runners.dialect import prepare, why_not_run
+from hookline.runners.invocation import HookInvocation
+from hookline.runners.process.batch import ChildLimits, LateInput
+from hookline.runners.process.environment import own_environment
+from hookline.runners.resources import EngineResources
+from hookline.runners.table import run_all
+from hookline.runners.warm_policy import WarmPolicy
+from hookline.settings.decode.schema import FleetSettings
+from hookline.settings.trust.worker_source import WorkerSources
 
 # Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
 _LONG_TEXT = 64 * 1024
 
 _Hooks = Sequence[HookEntry]
 Passes = Callable[[str], bool]
-OnEnd = Callable[[HookEntry], None]
-CallHooks = Callable[[_Hooks, Mapping[str, Any], OnEnd | None], Awaitable[list[HookExecutionResult]]]
 
 
 class HookRunner:
@@ -51,8 +54,8 @@ class HookRunner:
         http_allow: tuple[str, ...] = (),
         directory: str | None = None,
         must_exist: bool = False,
-        warmth: Warmth | None = None,
-        stays: Stays | None = None,
+        warm_policy: WarmPolicy | None = None,
+        resources: EngineResources | None = None,
         agent: str | None = None,
         why_untrusted: TrustCheck = everything_is_trusted,
     ) -> None:
@@ -66,10 +69,10 @@ class HookRunner:
             on_end: called for each hook that ends, while others may still run.
             http_allow: other machines that hooks of the type http may be on.
             on_late: called with the result of each hook that ran beside the agent, in another thread.
-            warmth: which hooks may have interpreters that wait for their events; none, if not given.
-            stays: what outlives an event: the processes of workers, and connections.
-            agent: the agent that asks, as workers on other machines are told.
-            why_untrusted: asked again for hooks that wait for others, which may change their scripts meanwhile.
+            warm_policy: which hooks may have interpreters that wait for their events; none, if not given.
+            resources: the processes of workers, and connections.
+            agent: the agent that fires the events, for workers on other machines.
+            why_untrusted: called again before hooks that wait for others, which may change their scripts.
             directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
             must_exist: whether hooks fail without that directory; else they run in the nearest above that is there.
         """
@@ -80,14 +83,12 @@ class HookRunner:
         self._http_allow = http_allow
         self._directory = directory
         self._must_exist = must_exist
-        self.warmth = warmth or Warmth(0)
+        self.warm_policy = warm_policy or WarmPolicy(0)
         """The interpreters that wait for events."""
-        self._call_hooks: CallHooks | None = None
-        self._mixed: Mixed | None = None
         self._agent = agent
         self._why_untrusted = why_untrusted
-        self.stays = stays or Stays()
-        """What outlives an event."""
+        self.resources = resources or EngineResources(WorkerSources(), fleet=FleetSettings())
+        """The processes of workers, and connections."""
 
     async def run(
         self, plan: HookExecutionPlan, event_input: Mapping[str, Any], arguments: ToolArguments | None = None
@@ -101,7 +102,7 @@ class HookRunner:
         if plan.is_of_functions:
             # The log has to know the secrets of the environment even if no process gets it.
             self._inherited.in_directory(str(event_input["cwd"]) if self._directory is None else self._directory)
-            runs = await (self._call_hooks or self._load_call())(plan.hooks, event_input, self._on_end)
+            runs = await _call_functions(plan.hooks, event_input, self._on_end)
             return runs if arguments is None else _in_normal_form(runs, event_input, arguments)
         first, last = plan.hooks[0], plan.hooks[-1]
         if (first.rank == last.rank and not last.final) or not any(map(can_block, plan.hooks)):
@@ -109,18 +110,18 @@ class HookRunner:
         runs = []
         for planned, is_chain in _steps(plan.hooks):
             hooks = self._as_trusted_now(planned) if runs else planned
-            told = _told_next(event_input, runs, hooks, arguments)
-            runs += _of_planned(planned, hooks, await self._execute(hooks, told, arguments, is_chain=is_chain))
+            hook_input = _next_input(event_input, runs, hooks, arguments)
+            runs += _of_planned(planned, hooks, await self._execute(hooks, hook_input, arguments, is_chain=is_chain))
         return runs
 
     async def _execute(
-        self, hooks: _Hooks, told: Mapping[str, Any], arguments: ToolArguments | None, *, is_chain: bool
+        self, hooks: _Hooks, hook_input: Mapping[str, Any], arguments: ToolArguments | None, *, is_chain: bool
     ) -> list[HookExecutionResult]:
         if is_chain:
             more = () if arguments is None else (arguments,)
-            return await self.execute_hooks_sequential(hooks, told, *more)
-        runs = await self.execute_hooks_parallel(hooks, told)
-        return runs if arguments is None else _in_normal_form(runs, told, arguments)
+            return await self.execute_hooks_sequential(hooks, hook_input, *more)
+        runs = await self.execute_hooks_parallel(hooks, hook_input)
+        return runs if arguments is None else _in_normal_form(runs, hook_input, arguments)
 
     def _as_trusted_now(self, hooks: _Hooks) -> _Hooks:
         """Hooks that have waited for others; one that has changed since the event was planned will fail."""
@@ -129,25 +130,10 @@ class HookRunner:
             return hooks
         return [hook if why is None else refused(hook, why) for hook, why in zip(hooks, reasons, strict=True)]
 
-    def _load_call(self) -> CallHooks:
-        # Loaded on use, because most hooks are commands of ours; and once, because importing takes time in every event.
-        from hookline.engine.callables import call_hooks  # noqa: PLC0415
-
-        self._call_hooks = call_hooks
-        return call_hooks
-
-    def _load_mixed(self) -> "Mixed":
-        from hookline.engine.mixed import Mixed  # noqa: PLC0415 - for the same reasons
-
-        self._mixed = Mixed(
-            self._limits, self._http_allow, self._on_end, self._on_late, self.stays, self.warmth, self._agent
-        )
-        return self._mixed
-
     def why_cold(self, hook: HookEntry) -> str | None:
         """Why a Python script is not warm although it ran often enough; None for other hooks."""
         cwd = self._directory or os.getcwd()  # noqa: PTH109 - a text is needed
-        return self.warmth.why_cold(hook, own_environment(hook, self._inherited.in_directory(cwd)), cwd)
+        return self.warm_policy.why_cold(hook, own_environment(hook, self._inherited.in_directory(cwd)), cwd)
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""
@@ -157,36 +143,38 @@ class HookRunner:
         cwd = own or (str(event_input["cwd"]) if self._directory is None else self._directory)
         cwd = cwd if self._must_exist else _existing(cwd)
         inherited = self._inherited.in_directory(cwd)
-        unusual = [
-            hook
-            for hook in hooks
-            if hook.type is not HookType.COMMAND
-            or hook.dialect != OWN_DIALECT
-            or hook.refusal
-            or hook.command is None
-            or hook.worker is not None
-        ]
-        if unusual:
-            return await (self._mixed or self._load_mixed()).run(hooks, event_input, cwd, inherited)
-        is_late = len(hooks) == 1 and _is_long(event_input)
-        given = LateInput(partial(stringify_json, event_input)) if is_late else stringify_json(event_input)
-        jobs = [
-            ChildJob(
-                command=hook.command or "",
-                stdin=given,
-                cwd=cwd,
-                env=own_environment(hook, inherited) if hook.env else inherited,
-                timeout_ms=hook.timeout_ms,
-                limits=hook.limits,
-                # Asked here already: most hooks are no Python scripts.
-                parking=None if hook.command in self.warmth.cold else self.warmth.parking_for(hook),
-            )
-            for hook in hooks
-        ]
-        on_end = None if self._on_end is None else partial(notify, in_this_context(self._on_end), hooks)
-        outcomes = await run_children(jobs, limits=self._limits, on_end=on_end)
-        stdin = given.data if isinstance(given, LateInput) else given
-        return [read_run(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
+        invocations = prepare(hooks, event_input, _stdin(hooks, event_input), inherited)
+        context = RunContext(
+            limits=self._limits,
+            cwd=cwd,
+            http_allow=self._http_allow,
+            agent=self._agent,
+            user_name=user_name,
+            warm_policy=self.warm_policy,
+            resources=self.resources,
+            on_end=self._on_end,
+            is_alone=len(invocations) == 1,
+        )
+        return await self._run_together(invocations, context)
+
+    async def _run_together(
+        self, invocations: Sequence[HookInvocation], context: RunContext
+    ) -> list[HookExecutionResult]:
+        """Start all hooks at once; the event does not wait for those that run in the background."""
+        waiting = []
+        for each in invocations:
+            if each.hook.is_async and each.fault is None:
+                BACKGROUND.spawn(self._run_late(each, context), self._on_late)
+            else:
+                waiting.append(each)
+        outcomes = iter(await run_all(waiting, context) if waiting else ())
+        left = {id(each) for each in invocations} - {id(each) for each in waiting}
+        return [left_running(each) if id(each) in left else result_of(each, next(outcomes)) for each in invocations]
+
+    async def _run_late(self, invocation: HookInvocation, context: RunContext) -> None:
+        (outcome,) = await run_all((invocation,), msgspec.structs.replace(context, on_end=None))
+        if self._on_late is not None:
+            self._on_late(result_of(invocation, outcome))
 
     async def _in_each_project(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once, those of each project in its own directory."""
@@ -209,31 +197,50 @@ class HookRunner:
         On events that can block, a block ends the chain for hooks of the same or a less trusted layer.
         """
         runs: list[HookExecutionResult] = []
-        told = event_input
+        hook_input = event_input
         for hook in hooks:
             if blocked_by(hook, runs) is not None:
                 continue
             now = self._as_trusted_now((hook,)) if runs else (hook,)
-            ended = await self._execute(now, told, arguments, is_chain=False)
+            ended = await self._execute(now, hook_input, arguments, is_chain=False)
             for run in _of_planned((hook,), now, ended):
                 if runs and run.answer is not None:
                     chained = msgspec.structs.replace(run.answer, is_chained=True)
                     runs.append(msgspec.structs.replace(run, answer=chained))
                 else:
                     runs.append(run)
-            told = _told_next(event_input, runs, hooks, arguments)
+            hook_input = _next_input(event_input, runs, hooks, arguments)
         return runs
 
 
+async def _call_functions(
+    hooks: _Hooks, event_input: Mapping[str, Any], on_end: OnEnd | None
+) -> list[HookExecutionResult]:
+    """Run hooks that are functions of this program, without the environment and the directory of other hooks."""
+    from hookline.runners.function.calls import run_callables  # noqa: PLC0415 - loads the SDK for hook scripts
+
+    stdin = stringify_json(event_input)
+    outcomes = await run_callables(hooks, stdin, indexed(on_end, hooks))
+    return [to_result(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
+
+
+def _stdin(hooks: _Hooks, event_input: Mapping[str, Any]) -> bytes | LateInput:
+    """Return the text that hooks read; for one command a long text is made while its process starts."""
+    is_late = len(hooks) == 1 and type(hooks[0].run) is CommandLine and hooks[0].dialect == OWN_DIALECT
+    if is_late and _is_long(event_input):
+        return LateInput(partial(stringify_json, event_input))
+    return stringify_json(event_input)
+
+
 def _in_normal_form(
-    runs: list[HookExecutionResult], told: Mapping[str, Any], arguments: ToolArguments
+    runs: list[HookExecutionResult], hook_input: Mapping[str, Any], arguments: ToolArguments
 ) -> list[HookExecutionResult]:
     """The runs of hooks with this input, with what they change of a tool's arguments in normal form."""
     return [
         run
         if run.answer is None
         or not run.hook.counts
-        or (answer := in_normal_form(run.answer, told, arguments)) is run.answer
+        or (answer := in_normal_form(run.answer, hook_input, arguments)) is run.answer
         else msgspec.structs.replace(run, answer=answer)
         for run in runs
     ]
@@ -268,19 +275,17 @@ def _steps(hooks: _Hooks) -> Iterator[tuple[_Hooks, bool]]:
         yield guards, False
 
 
-def skips(hooks: _Hooks, runs: Sequence[HookExecutionResult], told: Mapping[str, Any]) -> tuple[Skip, ...]:
+def skips(hooks: _Hooks, runs: Sequence[HookExecutionResult], hook_input: Mapping[str, Any]) -> tuple[Skip, ...]:
     """The hooks of a plan that did not run: a hook before them blocked, or their own agent would not run them."""
     ran = {id(run.hook) for run in runs}
-    return tuple(_skip(hook, runs, told) for hook in hooks if id(hook) not in ran)
+    return tuple(_skip(hook, runs, hook_input) for hook in hooks if id(hook) not in ran)
 
 
-def _skip(hook: HookEntry, runs: Sequence[HookExecutionResult], told: Mapping[str, Any]) -> Skip:
+def _skip(hook: HookEntry, runs: Sequence[HookExecutionResult], hook_input: Mapping[str, Any]) -> Skip:
     blocker = blocked_by(hook, runs)
     if blocker is not None:
         return Skip(hook=hook, kind=SkipKind.CHAIN_STOPPED, detail=f"{blocker.hook.label} blocked")
-    from hookline.engine.telling import why_not_asked  # noqa: PLC0415 - for hooks of other agents only
-
-    return Skip(hook=hook, kind=SkipKind.CONDITION, detail=why_not_asked(hook, told))
+    return Skip(hook=hook, kind=SkipKind.CONDITION, detail=why_not_run(hook, hook_input))
 
 
 def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExecutionResult | None:
@@ -288,7 +293,7 @@ def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExec
     return next((run for run in runs if run.blocks and run.hook.rank >= hook.rank and can_block(run.hook)), None)
 
 
-def _told_next(
+def _next_input(
     first: Mapping[str, Any],
     runs: Sequence[HookExecutionResult],
     hooks: _Hooks,
@@ -327,25 +332,25 @@ class Inherited:
         self._environ = environ._data if isinstance(environ, type(os.environ)) else environ  # type: ignore[attr-defined]  # noqa: SLF001
         self._passes = passes
         self._on_change = on_change
-        # What it was, where hooks ran, and what was made of that: replaced as a whole, for threads.
+        # The last environment, cwd and result; replaced as a whole, because other threads read it.
         self._last: tuple[Mapping[Any, Any] | None, str, Mapping[str, str]] = (None, "", {})
 
     def in_directory(self, cwd: str) -> Mapping[str, str]:
         """Everything that a hook finds in its environment; runners encode the same object only once."""
         # Another thread may change it meanwhile, so only this copy is read.
         now = dict(self._environ)
-        known, last_cwd, made = self._last
+        last_environ, last_cwd, passed_environ = self._last
         try:
-            has_changed = known is None or now != known
+            has_changed = last_environ is None or now != last_environ
         except Exception:  # noqa: BLE001 - foreign code: an entry that can't be compared must not stop every guard
             has_changed = True
         if has_changed and self._on_change is not None:
             self._on_change(now)
         if has_changed or cwd != last_cwd:
             passed_on = {name: value for name, value in _possible(now) if self._passes is None or self._passes(name)}
-            made = {**passed_on, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
-            self._last = now, cwd, made
-        return made
+            passed_environ = {**passed_on, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+            self._last = now, cwd, passed_environ
+        return passed_environ
 
 
 def _existing(folder: str) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.answers import TOOL_MODES, Answer, ToolSelection, said
-from hookline.contract.events import HookEventName
-from hookline.contract.verdict import Verdict
 from hookline.engine.merge import unite_tools
 from hookline.formats.hook_format import normalize_llm_request, read_tool_config
+from hookline.protocol.answers import TOOL_MODES, Answer, ToolSelection, or_none
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
 
 Config = Mapping[str, Any]
 
@@ -23,42 +23,75 @@ class ToolLimit(msgspec.Struct, frozen=True):
 
 
 limits_in_force: ContextVar[tuple[ToolLimit, ...]] = ContextVar("limits_in_force", default=())
-"""What the hooks of the event that is being fired can't widen."""
+"""The limits that hooks of the current event can't widen."""
+
+
+class KeptSelection(msgspec.Struct, frozen=True):
+    """A choice of tools as it is kept between processes; without content while no tool is ruled out."""
+
+    layers: tuple[ToolLimit, ...] = ()
+    request: dict[str, Any] = {}
+    """The `toolConfig` that BeforeModel hooks asked for."""
+    by: tuple[str, ...] = ()
 
 
 class ToolLimits:
-    """The choice of tools in one conversation, from one BeforeToolSelection event to the next."""
+    """The choice of tools in one conversation, from one BeforeToolSelection event to the next.
 
-    __slots__ = ("_by", "_config", "_layers")
+    `selects_last` is for agents that fire BeforeModel first and BeforeToolSelection then: there, both choices bind.
+    `names` are further names of the one tool that can be called.
+    """
 
-    def __init__(self) -> None:
-        self._layers: tuple[ToolLimit, ...] = ()
-        self._config: Config = {}
-        self._by: tuple[str, ...] = ()
+    __slots__ = ("_by", "_config", "_layers", "_names", "_request", "_selects_last")
+
+    def __init__(
+        self, kept: KeptSelection | None = None, names: tuple[str, ...] = (), *, selects_last: bool = False
+    ) -> None:
+        kept = kept or KeptSelection()
+        self._names = names
+        self._selects_last = selects_last
+        self._layers = kept.layers
+        self._request: Config = kept.request
+        self._by = kept.by
+        self._config: Config = narrow(kept.request, kept.layers)
+
+    @property
+    def kept(self) -> KeptSelection:
+        """The choice as it is kept; only for `selects_last`."""
+        return KeptSelection(self._layers, dict(self._request), self._by)
 
     @property
     def layers(self) -> tuple[ToolLimit, ...]:
         """The choice of each layer."""
         return self._layers
 
+    @property
+    def before_model(self) -> tuple[ToolLimit, ...]:
+        """The choices that BeforeModel hooks can't widen; those of an earlier model call are over by then."""
+        return () if self._selects_last else self._layers
+
     def set(self, layers: tuple[ToolLimit, ...], by: tuple[str, ...] = ()) -> None:
         """Replaces the choice; `by` are the hooks that made it."""
         self._layers, self._by = layers, by
-        self._config = narrow({}, layers)
+        self._config = narrow(self._request, layers)
 
     def follow(self, verdict: Verdict) -> None:
         """Takes over what an event decided."""
         if verdict.event is HookEventName.BEFORE_TOOL_SELECTION:
-            self.set(layers_of(verdict), _choosers(verdict))
+            earlier = self._by if self._request else ()
+            self.set(layers_of(verdict), tuple(dict.fromkeys((*earlier, *_choosers(verdict)))))
         elif verdict.event is HookEventName.BEFORE_MODEL and not verdict.blocked:
-            changes = None if verdict.answer is None else said(verdict.answer.llm_request)
+            changes = None if verdict.answer is None else or_none(verdict.answer.llm_request)
             is_chosen = verdict.request is not None and changes is not None and "toolConfig" in changes
-            self._config = (verdict.request or {}).get("toolConfig") or {} if is_chosen else narrow({}, self._layers)
+            chosen = (verdict.request or {}).get("toolConfig") or {}
+            if self._selects_last:
+                self._request = chosen if is_chosen else {}
+            self._config = chosen if is_chosen and not self._selects_last else narrow(self._request, self._layers)
             self._by = _choosers(verdict) or self._by
 
     def why_refused(self, tool: str) -> str | None:
         """Why a tool can't be called now, or None."""
-        if permits(self._config, tool):
+        if any(permits(self._config, name) for name in (tool, *self._names)):
             return None
         by = f" by {', '.join(self._by)}" if self._by else ""
         return f"{tool} is not allowed now: the tools were restricted{by}."
@@ -74,7 +107,7 @@ def layers_of(verdict: Verdict) -> tuple[ToolLimit, ...]:
     """The choice that the hooks of each layer made together, the least trusted layer first."""
     by_rank: dict[int, list[ToolSelection]] = {}
     for run in verdict.runs:
-        tools = None if run.answer is None or not run.hook.counts else said(run.answer.tools)
+        tools = None if run.answer is None or not run.hook.counts else or_none(run.answer.tools)
         if tools is not None:
             by_rank.setdefault(run.hook.rank, []).append(tools)
     return tuple(
@@ -82,10 +115,12 @@ def layers_of(verdict: Verdict) -> tuple[ToolLimit, ...]:
     )
 
 
-def keep_within_limits(wanted: dict[str, Any], told: Mapping[str, Any], answers: Sequence[Answer]) -> dict[str, Any]:
+def keep_within_limits(
+    wanted: dict[str, Any], hook_input: Mapping[str, Any], answers: Sequence[Answer]
+) -> dict[str, Any]:
     """The request that BeforeModel hooks ask for, with no more tools than the layers that they can't overrule left."""
     limits = limits_in_force.get()
-    if not limits or wanted.get("toolConfig") == told.get("toolConfig"):
+    if not limits or wanted.get("toolConfig") == hook_input.get("toolConfig"):
         return wanted
     narrowed = narrow(wanted.get("toolConfig") or {}, [_unlifted(limit, answers) for limit in limits])
     return {**wanted, "toolConfig": narrowed}
@@ -93,7 +128,7 @@ def keep_within_limits(wanted: dict[str, Any], told: Mapping[str, Any], answers:
 
 def narrowed_answer(answer: Answer, request: Mapping[str, Any]) -> Answer:
     """The merged answer with the choice of tools of the request that it led to, for callers that lay it over theirs."""
-    changes = said(answer.llm_request)
+    changes = or_none(answer.llm_request)
     if changes is None or not limits_in_force.get() or "toolConfig" not in changes:
         return answer
     chosen = {"mode": None, "allowedFunctionNames": None, **(request.get("toolConfig") or {})}
@@ -116,7 +151,7 @@ def narrow(config: Config, limits: Sequence[ToolLimit]) -> dict[str, Any]:
 
 
 def _unlifted(limit: ToolLimit, answers: Sequence[Answer]) -> ToolLimit:
-    """What stands of a layer's choice after hooks of more trusted layers chose anew, key by key."""
+    """Return what is left of a layer's choice, key by key, after more trusted layers have chosen."""
     lifted = {name for answer in answers if answer.rank > limit.rank for name in _chosen(answer)}
     if not lifted:
         return limit
@@ -127,7 +162,7 @@ def _unlifted(limit: ToolLimit, answers: Sequence[Answer]) -> ToolLimit:
 
 
 def _chosen(answer: Answer) -> Config:
-    request = said(answer.llm_request)
+    request = or_none(answer.llm_request)
     return {} if request is None else read_tool_config(normalize_llm_request(request).get("toolConfig")) or {}
 
 

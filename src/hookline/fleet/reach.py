@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hookline.child.nats import UnreachableError, asks_who_connects, connected
-from hookline.child.nats_bus import NatsBus
-from hookline.contract.fleet import machine_name
-from hookline.contract.messages import MessageBusType
 from hookline.errors import NoAnswerError
-from hookline.settings.schema import FleetSettings
+from hookline.fleet.names import machine_name, server_of
+from hookline.fleet.nats.connection import UnreachableError, asks_who_connects, connected
+from hookline.fleet.remote.bus import NatsBus
+from hookline.protocol.messages import MessageBusType
+from hookline.settings.decode.schema import FleetSettings
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found."""
+    """The findings."""
 
     fault: str | None = None
     """Why the server can't be reached, or None."""
@@ -22,7 +22,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     workers: Mapping[str, str] = {}
     """A worker for each subject that has one."""
     missing: Mapping[str, str] = {}
-    """Why nobody would answer, for each other subject."""
+    """Why no worker would answer, for each other subject."""
 
 
 async def look(fleet: FleetSettings, subjects: Sequence[str]) -> Reach:
@@ -31,8 +31,8 @@ async def look(fleet: FleetSettings, subjects: Sequence[str]) -> Reach:
     workers: dict[str, str] = {}
     missing: dict[str, str] = {}
     try:
-        async with connected(fleet.server, f"doctor of {machine}") as client:
-            knows_us = fleet.server.shows_who_asks and asks_who_connects(client)
+        async with connected(server_of(fleet), f"doctor of {machine}") as client:
+            knows_us = server_of(fleet).shows_who_asks and asks_who_connects(client)
             for subject in subjects:
                 bus = NatsBus(client, team=fleet.team, subject=subject, name=machine, is_authenticated=knows_us)
                 await bus.start()

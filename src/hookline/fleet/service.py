@@ -9,17 +9,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hookline.child.nats import NoClientError, UnreachableError, close, connect
-from hookline.child.nats_bucket import Bucket, set_value
-from hookline.contract.fleet import MACHINES_BUCKET
 from hookline.errors import HooklineError
-from hookline.fleet.life.canary import CanaryWord, read_canary, write_canary
-from hookline.fleet.life.heartbeat import EVERY_S, Facts, Heartbeat
+from hookline.fleet.health.canary import CanaryResult, read_canary, write_canary
+from hookline.fleet.health.heartbeat import EVERY_S, Facts, Heartbeat
+from hookline.fleet.names import MACHINES_BUCKET, server_of
+from hookline.fleet.nats.bucket import Bucket, set_value
+from hookline.fleet.nats.connection import NoClientError, UnreachableError, close, connect
 from hookline.fleet.record.anchors import Anchors
 from hookline.fleet.record.keys import machine_key
 from hookline.fleet.record.shipper import Shipper, only_shipper
 from hookline.fleet.record.source import place_of
-from hookline.settings.schema import FleetSettings
+from hookline.settings.decode.schema import FleetSettings
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -35,7 +35,7 @@ _LAST_S = 5.0
 
 
 class Service:
-    """Runs until it is told to end. Whatever is out of reach is waited for; the log keeps what has to wait."""
+    """Run until `stop`. Wait for a server that is out of reach; the log keeps the unsent records."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Service:
         fleet: FleetSettings,
         *,
         facts: Callable[[], Facts],
-        canary: Callable[[], CanaryWord],
+        canary: Callable[[], CanaryResult],
         tell: Callable[[str], None],
         every_s: float = EVERY_S,
     ) -> None:
@@ -55,7 +55,7 @@ class Service:
         self._place = place_of(fleet, log)
         self._key = machine_key()
         self._every_s = every_s
-        self._tell = Once(tell)
+        self._tell = DedupedNotifier(tell)
         self._canary = read_canary(log)
         self._trying: asyncio.Task[None] | None = None
         anchors = None if fleet.anchors is None else Anchors(Path(fleet.anchors), self._place.source, self._tell)
@@ -82,7 +82,7 @@ class Service:
     async def run_once(self) -> None:
         """Does everything once that is due; HooklineError if the server is out of reach, or another service runs."""
         with only_shipper(self._log):
-            client = await connect(self._fleet.server, f"machine {self._place.source.machine}")
+            client = await connect(server_of(self._fleet), f"machine {self._place.source.machine}")
             try:
                 await self._fly()
                 await self._send_all(client)
@@ -96,7 +96,7 @@ class Service:
         try:
             while not ending.is_set():
                 try:
-                    client = client or await connect(self._fleet.server, f"machine {self._place.source.machine}")
+                    client = client or await connect(server_of(self._fleet), f"machine {self._place.source.machine}")
                     await self._work(client, ending)
                 except NoClientError:
                     raise
@@ -136,7 +136,7 @@ class Service:
 
     async def _beat_if_due(self, client: "Client") -> None:
         if time.monotonic() >= self._due["beat"]:
-            # Before it goes: a canary that ends meanwhile asks for the next one at once.
+            # Before it is sent: a canary that ends now requests the next heartbeat at once.
             self._due["beat"] = time.monotonic() + self._every_s
             try:
                 await self._beat(client)
@@ -156,7 +156,7 @@ class Service:
             self._due["anchor"] = time.monotonic() + min(ANCHOR_S, self._every_s)
 
     def _canary_is_due(self) -> bool:
-        """Once a day, also if the service is started often; and sooner after one that nothing denied."""
+        """DedupedNotifier a day, also if the service is started often; and sooner after one that nothing denied."""
         if self._canary is None or not self._canary.is_denied:
             return time.monotonic() >= self._due["canary"]
         return self._canary.age_s >= _DAY_S
@@ -174,18 +174,18 @@ class Service:
     async def _fly(self) -> None:
         try:
             word = await asyncio.to_thread(self._try_canaries)
-            # Once more, because `hookline prove` may have used the same file at the same moment.
+            # Once more, because `hookline doctor --prove` may have used the same file at the same moment.
             self._canary = word if word.is_denied else await asyncio.to_thread(self._try_canaries)
             await asyncio.to_thread(write_canary, self._log, self._canary)
         except Exception as error:  # noqa: BLE001 - a canary that breaks is one that nothing denied
-            self._canary = CanaryWord(tried=1, missed=(f"it could not be tried: {type(error).__name__}",))
+            self._canary = CanaryResult(tried=1, missed=(f"it could not be tried: {type(error).__name__}",))
         self._due["canary"] = time.monotonic() + _CANARY_AGAIN_S
         self._due["beat"] = 0.0
 
     async def _beat(self, client: "Client", *, is_leaving: bool = False) -> None:
         try:
             facts = await asyncio.to_thread(self.facts)
-        except Exception as error:  # noqa: BLE001 - a machine that can't look at itself says so
+        except Exception as error:  # noqa: BLE001 - the heartbeat reports the failure
             facts = Facts(enabled=False, problems=(f"it can't look at itself: {type(error).__name__}",))
         source, progress = self._place.source, self._shipper.progress
         beat = Heartbeat(
@@ -204,7 +204,7 @@ class Service:
 
 
 class ServiceThread:
-    """The same beside something else, in a thread of its own."""
+    """The same service in a separate thread."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -232,7 +232,7 @@ class ServiceThread:
             await self._service.run(self._ending)
 
 
-class Once:
+class DedupedNotifier:
     """Says each thing once, until it is over."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:

@@ -7,34 +7,34 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hookline.child.nats import NoClientError, UnreachableError, asks_who_connects, close, connect
-from hookline.child.nats_bus import NatsBus
-from hookline.config import Config
-from hookline.contract.events import HookEventName
-from hookline.contract.fleet import NAME_A_SERVER, machine_name
-from hookline.contract.messages import Message, MessageBusType
-from hookline.contract.verdict import SkipKind
-from hookline.contract.vocabulary import HookType
+from hookline.client.config import Config
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.mediation import failed
 from hookline.errors import HooklineError
-from hookline.settings.schema import FleetSettings
+from hookline.fleet.names import NAME_A_SERVER, machine_name, server_of
+from hookline.fleet.nats.connection import NoClientError, UnreachableError, asks_who_connects, close, connect
+from hookline.fleet.remote.bus import NatsBus
+from hookline.protocol.constants import HookType
+from hookline.protocol.events import HookEventName
+from hookline.protocol.messages import Message, MessageBusType
+from hookline.protocol.verdict import SkipKind
+from hookline.settings.decode.schema import FleetSettings
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-    from hookline.system import HookSystem
+    from hookline.engine.system import HookSystem
 
 AGENT = "worker"
 """Under this name the log has events whose asker does not say which agent it is."""
 _AGAIN_S = 1.0
-# Why no hook ran, where that is no reason to let an event pass.
+# Return why no hook ran, where that must not let an event pass.
 _UNGUARDED = (SkipKind.UNTRUSTED, SkipKind.DISABLED)
 
 Tell = Callable[[str], None]
 
 
-class Worker:
+class RemoteWorker:
     """One process of a queue group. HooklineError for settings that it can't work with."""
 
     def __init__(self, config: Config, subject: str, concurrency: int, *, tell: Tell, on_ready: Tell) -> None:
@@ -62,11 +62,11 @@ class Worker:
             await asyncio.to_thread(self._system.dispose)
 
     async def _connected(self) -> "Client | None":
-        """The connection, however long the server takes to come up; None if we are to end meanwhile."""
+        """Return the connection, however long the server takes to start; None after `stop`."""
         last = ""
         while not self._ending.is_set():
             try:
-                return await connect(self._fleet.server, f"worker {self._name}", on_change=self._note)
+                return await connect(server_of(self._fleet), f"worker {self._name}", on_change=self._note)
             except NoClientError:
                 raise
             except UnreachableError as error:
@@ -78,11 +78,11 @@ class Worker:
         return None
 
     def _note(self, words: str) -> None:
-        if not self._ending.is_set():  # closing the connection is no loss
+        if not self._ending.is_set():  # the connection is of no further use
             self._tell(words)
 
     async def _serve(self, client: "Client") -> None:
-        knows_askers = self._fleet.server.shows_who_asks and asks_who_connects(client)
+        knows_askers = server_of(self._fleet).shows_who_asks and asks_who_connects(client)
         bus = NatsBus(
             client,
             team=self._fleet.team,
@@ -105,7 +105,7 @@ class Worker:
                 "the server does not ask who connects, so hooks are not told whose event it is; see docs/fleet.md"
             )
         hooks = len([hook for hook in self._system.get_all_hooks() if hook.enabled])
-        about = f"{self._subject} of team {self._fleet.team} at {self._fleet.server.shown}"
+        about = f"{self._subject} of team {self._fleet.team} at {server_of(self._fleet).shown}"
         count = f"{hooks} hook{'' if hooks == 1 else 's'}"
         self._on_ready(f"READY worker {self._name}: {about}, {count}, {self._concurrency} events at a time")
         await self._ending.wait()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
@@ -11,6 +10,7 @@ from hookline.formats.hook_format import Role
 from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_content, check_part
+from hookline.protocol.llm import HookToolConfig, LLMResponse
 
 _ROLES: Mapping[str, Role] = {
     "system": "system",
@@ -192,7 +192,7 @@ API = requests.Api(
 
 
 def to_hook_response(response: Any) -> LLMResponse:
-    """What hooks see of a chat completion."""
+    """Return a chat completion as hooks see it."""
     expected = (
         'a ChatCompletion or its JSON, such as {"choices": [{"message": {"role": "assistant", "content": "hi"}}]}'
     )

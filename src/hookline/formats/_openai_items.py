@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hookline.contract.llm import LLMResponse
 from hookline.errors import FormatError
 from hookline.formats import _openai_chat as chat
 from hookline.formats import requests, responses
@@ -13,6 +12,7 @@ from hookline.formats.hook_format import Role
 from hookline.formats.native import check_type, field, given, kind_of, listed, shape_of, with_fields
 from hookline.formats.parts import replace_text, replace_texts
 from hookline.formats.texts import TEXTS, check_content, check_part
+from hookline.protocol.llm import LLMResponse
 
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "model"}
 _CALLS = frozenset(
@@ -52,7 +52,7 @@ _OTHERS = frozenset(
 )
 _HIDDEN = _CALLS | _RESULTS | _OTHERS
 ITEMS = _HIDDEN | {"message"}
-# Those of stored conversations, too: their messages can be sent again.
+# This includes stored conversations: their messages can be sent again.
 PARTS = frozenset(
     {
         "computer_screenshot",
@@ -68,7 +68,7 @@ PARTS = frozenset(
     }
 )
 _ENDINGS = {"completed": "STOP", "max_output_tokens": "MAX_TOKENS", "content_filter": "SAFETY"}
-# What may stand for `input`, because OpenAI keeps the texts.
+# Parameters that can replace `input`, because OpenAI stores the texts.
 _STORED = ("prompt", "previous_response_id", "conversation")
 _EXPECTED = 'a text, a message such as {"role": "user", "content": "hi"}, or an item of a known type'
 
@@ -224,7 +224,7 @@ API = requests.Api(
 
 
 def to_hook_response(response: Any) -> LLMResponse:
-    """What hooks see of a response: the texts of its messages as one candidate."""
+    """Return a response as hooks see it: the texts of its messages as one candidate."""
     texts = [text for _, part in _texts(response) if (text := TEXTS.text_of_part(part)) is not None]
     why = field(field(response, "incomplete_details"), "reason") or field(response, "status")
     candidate = responses.Candidate(texts, _ENDINGS.get(why) if isinstance(why, str) else None, 0)

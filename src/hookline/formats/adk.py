@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.contract.llm import GenerateContentParameters
 from hookline.formats.genai import sdk
+from hookline.protocol.llm import GenerateContentParameters
 
-# What ADK keeps of a response beside its content; all of it quotes the text.
+# The fields of an ADK response that quote the text of its content.
 _QUOTES = ("grounding_metadata", "citation_metadata", "logprobs_result", "avg_logprobs", "output_transcription")
 
 
@@ -40,7 +40,7 @@ def content_of(text: str) -> Any:
 
 
 def to_tool_content(result: Any) -> Any:
-    """A tool's result; ADK puts what is no dictionary into one."""
+    """Return a tool's result; ADK wraps values that are not dictionaries."""
     is_wrapped = isinstance(result, Mapping) and result.keys() == {"result"} and isinstance(result["result"], str)
     return result["result"] if is_wrapped else result
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
@@ -16,6 +15,7 @@ from hookline.formats.native import shape_of
 from hookline.formats.needing import needing
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
+from hookline.protocol.llm import HookToolConfig, LLMResponse
 
 with needing("agent-framework-core", "agent-framework"):
     from agent_framework import ChatResponse, Content, Message, ResponseStream
@@ -62,7 +62,7 @@ _ENDINGS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "conte
 
 
 def to_hook_llm_response(response: Any) -> LLMResponse:
-    """What hooks see of the model's answer: the texts of all its messages."""
+    """Return the model's answer as hooks see it: the texts of all its messages."""
     for number, message in enumerate(response.messages):
         _check_contents(message, f"messages[{number}]")
     texts = [content.text for message in response.messages for content in message.contents if _is_text(content)]
@@ -101,7 +101,7 @@ def streamed(response: Any) -> Any:
 
 
 def to_tool_content(output: Any) -> Any:
-    """What hooks see of a tool's output: contents that are texts as one text."""
+    """Return a tool's output as hooks see it: contents that are texts become one text."""
     if isinstance(output, list) and all(isinstance(one, Content) and one.type == "text" for one in output):
         return "".join(one.text for one in output)
     return output
@@ -166,7 +166,7 @@ class _Texts:
 
     @staticmethod
     def is_thought(_part: Any) -> bool:
-        """False: thoughts are contents of their own kind, which hooks do not see."""
+        """False: thoughts are separate contents, which hooks do not see."""
         return False
 
     @staticmethod

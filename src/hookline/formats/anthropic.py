@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hookline.contract.llm import HookToolConfig, LLMRequest, LLMResponse, ToolMode
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
@@ -17,6 +16,7 @@ from hookline.formats.hook_format import Role
 from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
+from hookline.protocol.llm import HookToolConfig, LLMRequest, LLMResponse, ToolMode
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system"}
 ENDINGS = {
@@ -60,7 +60,7 @@ _EXPECTED = 'a message such as {"role": "user", "content": "hi"}, of the role us
 
 
 def to_hook_llm_request(native: Mapping[str, Any]) -> LLMRequest:
-    """What hooks see of a request; FormatError for a shape in which a text could be missed."""
+    """Return the request as hooks see it; raise FormatError for a shape in which a text could be missed."""
     return requests.to_hook(native, _API)
 
 
@@ -70,7 +70,7 @@ def from_hook_llm_request(hook_request: Mapping[str, Any], base: Mapping[str, An
 
 
 def to_hook_llm_response(response: Any) -> LLMResponse:
-    """What hooks see of a response: its texts, why it ended, and the token counts."""
+    """Return the response as hooks see it: its texts, the reason why it ended, and the token counts."""
     texts = [text for block in _blocks_of(response) if (text := TEXTS.text_of_part(block)) is not None]
     ending = field(response, "stop_reason")
     candidate = responses.Candidate(texts, ENDINGS.get(ending) if isinstance(ending, str) else None, 0)
@@ -78,7 +78,7 @@ def to_hook_llm_response(response: Any) -> LLMResponse:
 
 
 def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -> Any:
-    """The response with the hooks' text in place of its own; the base itself when nothing changes.
+    """Return the response with the hooks' text in place of the original; the base itself when nothing changes.
 
     Without a base it is a new response of text alone, as JSON.
     """

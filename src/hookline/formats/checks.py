@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.contract.llm import LLMRequest, LLMResponse
 from hookline.errors import FormatError
 from hookline.formats.native import shape_of
+from hookline.protocol.llm import LLMRequest, LLMResponse
 
 _ROLES = frozenset({"user", "model", "system"})
 _REQUEST = frozenset(LLMRequest.__annotations__)

@@ -8,8 +8,8 @@ from itertools import islice, takewhile
 from operator import eq
 from typing import Any, Protocol
 
-from hookline.contract.llm import LLMMessage
 from hookline.formats.hook_format import Role
+from hookline.protocol.llm import LLMMessage
 
 # Beyond this much work only the beginning and the end are compared: a hook must not keep the agent waiting.
 _MAX_MATCHES = 3_000_000
@@ -33,7 +33,7 @@ class Turn:
 
     @property
     def key(self) -> Key:
-        """What identifies this turn to a hook."""
+        """The role and the text, which identify this turn to a hook."""
         return self.role, self.text
 
 

@@ -1,22 +1,22 @@
-"""What a format offers: the same functions for every model API and every framework."""
+"""The functions that every format offers, for every model API and every framework."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from hookline.contract.llm import LLMRequest, LLMResponse, ToolMode
+from hookline.protocol.llm import LLMRequest, LLMResponse, ToolMode
 
 
 class Format(Protocol):
-    """What every module of `hookline.formats` has for one kind of native requests and responses."""
+    """The interface of every module of `hookline.formats`, for one kind of native requests and responses."""
 
     def to_hook_llm_request(self, native: Any, /) -> LLMRequest:
-        """What hooks see of a request."""
+        """Return the request as hooks see it."""
 
     def from_hook_llm_request(self, hook_request: Any, base: Any, /) -> Any:
         """The request to send."""
 
     def to_hook_llm_response(self, response: Any, /) -> LLMResponse:
-        """What hooks see of a response."""
+        """Return the response as hooks see it."""
 
     def from_hook_llm_response(self, hook_response: Mapping[str, Any], base: Any = None, /) -> Any:
         """The response with the hooks' text; without one, a new response of text alone."""

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from hookline.contract.answers import read_tool_selection
-from hookline.contract.llm import HookToolConfig, LLMConfig, LLMMessage, LLMRequest
-from hookline.contract.text import whole_text
+from hookline.protocol.answers import read_tool_selection
+from hookline.protocol.llm import HookToolConfig, LLMConfig, LLMMessage, LLMRequest
+from hookline.protocol.text.strings import whole_text
 
 Role = Literal["user", "model", "system"]
 
@@ -20,18 +20,20 @@ _LIMIT = 2**31 - 1
 def merge_llm_requests(
     earlier: Mapping[str, Any], later: Mapping[str, Any], *, is_told: bool = False
 ) -> dict[str, Any]:
-    """Two hooks' changes of a request as one: later values win, in `config` and `toolConfig` key by key.
+    """Merge two hooks' changes of a request: later values win, in `config` and `toolConfig` key by key.
 
     A value of a wrong type replaces nothing. If the later hook was told the earlier changes, system texts among them
     that it does not repeat are gone; else they stay.
     """
+    if not earlier:
+        return _usable(later)
     before, after = _usable(earlier), _usable(later)
     merged = {**before, **after}
     for name in ("config", "toolConfig"):
         if before.get(name) and merged[name] is not None:
             merged[name] = {**before[name], **merged[name]}
     if is_told and after.get("messages") is not None and "systemInstruction" not in after:
-        merged.pop("systemInstruction", None)  # it was told as a system message
+        merged.pop("systemInstruction", None)  # it was shown as a system message
     if before.get("messages"):
         merged["messages"] = _merge_messages(before["messages"], after, is_told=is_told)
         if not merged["messages"] and after.get("messages") is None:
@@ -46,7 +48,7 @@ def merge_llm_requests(
 def _merge_messages(earlier: Any, after: Mapping[str, Any], *, is_told: bool) -> list[Any]:
     before = read_messages(earlier) or []
     if after.get("messages") is None:
-        # A system instruction takes the place of the system messages that its hook was told.
+        # A system instruction replaces the system messages that its hook was shown.
         is_replaced = is_told and bool(message_text(after.get("systemInstruction")))
         return [one for one in before if one["role"] != "system"] if is_replaced else earlier
     later = read_messages(after["messages"]) or []
@@ -54,7 +56,7 @@ def _merge_messages(earlier: Any, after: Mapping[str, Any], *, is_told: bool) ->
         return []
     unseen = [one for one in before if one["role"] == "system" and one not in later and not is_told]
     if _is_of_system(later):
-        # System messages alone are no conversation: what the earlier hook made of it stays.
+        # System messages alone are not a conversation: the earlier hook's messages stay.
         return [*unseen, *after["messages"], *(one for one in before if one["role"] != "system")]
     return [*unseen, *after["messages"]]
 
@@ -71,7 +73,7 @@ def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) 
     drops every text.
     """
     wanted, given = normalize_llm_request(request), normalize_llm_request(changes)
-    read = {name: reader(given.get(name)) for name, reader in _READERS.items()}
+    read = {name: reader(given[name]) for name, reader in _READERS.items() if name in given}
     changed = {name: value for name, value in read.items() if value or (name == "messages" and value == [])}
     if "model" in changed:
         wanted["model"] = changed["model"]
@@ -120,7 +122,7 @@ def read_tool_config(value: Any) -> dict[str, Any] | None:
 
 
 def settle_llm_response(given: Any, told: Mapping[str, Any]) -> dict[str, Any] | None:
-    """An AfterModel hook's response with the texts that count in its candidates, or None if it has none.
+    """Return an AfterModel hook's response with its effective texts in the candidates, or None if it has none.
 
     `text` counts when there are no candidates, or when the hook changed it and left the candidates as it was told
     them; otherwise the parts of the candidates count.

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
 from hookline.formats import _openai_chat, _openai_items, anthropic, requests, responses
 from hookline.formats.conversation import Turn
@@ -17,6 +16,7 @@ from hookline.formats.native import kind_of, listed, shape_of
 from hookline.formats.needing import needing
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
+from hookline.protocol.llm import HookToolConfig, LLMResponse
 
 with needing("langchain", "langchain"):
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -140,7 +140,7 @@ def _swap(one: Any, old: Any, new: Any) -> Any:
 
 
 def to_hook_llm_response(message: AIMessage) -> LLMResponse:
-    """What hooks see of the model's answer."""
+    """Return the model's answer as hooks see it."""
     _check(message, "the response")
     # Not `message.text`, which leaves out texts of other types than "text".
     text = "".join(TEXTS.text_of_part(part) or "" for part in _parts(message))

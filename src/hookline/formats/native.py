@@ -51,7 +51,7 @@ def given(value: Any) -> Any:
 
 
 def shape_of(value: Any) -> str:
-    """What a value of an unknown format is, for an error message."""
+    """Describe a value of an unknown format for an error message."""
     if isinstance(value, Mapping):
         return f"an object with {', '.join(map(str, value)) or 'no keys'}"
     return "missing" if value is None else f"of the type {type(value).__name__}"

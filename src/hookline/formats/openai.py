@@ -8,19 +8,19 @@ reasoning and refusals stay as they are.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookline.contract.llm import LLMRequest, LLMResponse, ToolMode
 from hookline.errors import FormatError
 from hookline.formats import _openai_chat as chat
 from hookline.formats import _openai_items as items
 from hookline.formats import requests
 from hookline.formats.native import field, given
+from hookline.protocol.llm import LLMRequest, LLMResponse, ToolMode
 
 ENDINGS = chat.ENDINGS
 """Why an answer ended, in hook form, by chat completions' word for it."""
 
 
 def to_hook_llm_request(native: Mapping[str, Any]) -> LLMRequest:
-    """What hooks see of a request; FormatError for a shape in which a text could be missed."""
+    """Return the request as hooks see it; raise FormatError for a shape in which a text could be missed."""
     return requests.to_hook(native, _api_of(native))
 
 
@@ -30,13 +30,13 @@ def from_hook_llm_request(hook_request: Mapping[str, Any], base: Mapping[str, An
 
 
 def to_hook_llm_response(response: Any) -> LLMResponse:
-    """What hooks see of a response: its texts, why it ended, and the token counts."""
+    """Return the response as hooks see it: its texts, the reason why it ended, and the token counts."""
     is_items = field(response, "output") is not None
     return items.to_hook_response(response) if is_items else chat.to_hook_response(response)
 
 
 def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None, *, is_items: bool = False) -> Any:
-    """The response with the hooks' texts in place of its own; the base itself when nothing changes.
+    """Return the response with the hooks' texts in place of the originals; the base itself when nothing changes.
 
     Without a base it is a new response of text alone, as JSON; `is_items` makes it one of the Responses API.
     """

@@ -32,7 +32,7 @@ _WORDS = (None, "auto", "required", "none")
 
 @dataclass(slots=True)
 class ModelCall:
-    """What the SDK calls a model with."""
+    """The arguments with which the SDK calls a model."""
 
     system_instructions: str | None
     input: Any

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from hookline.contract.answers import said
-from hookline.contract.outputs import DefaultHookOutput
 from hookline.formats.hook_format import hook_candidates, settle_llm_response
+from hookline.protocol.answers import or_none
+from hookline.protocol.outputs import DefaultHookOutput
 
 if TYPE_CHECKING:
-    from hookline.contract.llm import GenerateContentParameters
     from hookline.formats.genai.sdk import GenerateContentResponse
+    from hookline.protocol.llm import GenerateContentParameters
 
 # The translation to SDK types is imported on use: every event needs these classes, and few need the translation.
 
 
 class BeforeModelHookOutput(DefaultHookOutput):
-    """An answer to BeforeModel, which may change the request or stand in for the model."""
+    """An answer to BeforeModel, which may change the request or replace the model's response."""
 
     __slots__ = ()
 
     def get_synthetic_response(self) -> "GenerateContentResponse | None":
         """The response to use instead of calling the model, or None when the hook gave none."""
-        given = said(self.answer.llm_response)
+        given = or_none(self.answer.llm_response)
         if given is None:
             return None
         from hookline.formats.genai.response import from_hook_llm_response  # noqa: PLC0415
@@ -34,7 +34,7 @@ class BeforeModelHookOutput(DefaultHookOutput):
 
     def apply_llm_request_modifications(self, target: "GenerateContentParameters") -> "GenerateContentParameters":
         """The request to send: the hook's changes laid over the target, or the target itself."""
-        given = said(self.answer.llm_request)
+        given = or_none(self.answer.llm_request)
         if given is None:
             return target
         from hookline.formats.genai.request import from_hook_llm_request  # noqa: PLC0415
@@ -52,7 +52,7 @@ class AfterModelHookOutput(DefaultHookOutput):
 
         With `told`, the response that the hook was sent, the hook's `text` counts as well (see `settle_llm_response`).
         """
-        given = said(self.answer.llm_response)
+        given = or_none(self.answer.llm_response)
         if told is not None:
             given = settle_llm_response(given, told)
         from hookline.formats.genai.response import from_hook_llm_response, stop_response  # noqa: PLC0415

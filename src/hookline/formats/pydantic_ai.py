@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
@@ -16,6 +15,7 @@ from hookline.formats.hook_format import Role
 from hookline.formats.native import check_name, listed, shape_of
 from hookline.formats.needing import needing
 from hookline.formats.parts import replace_text
+from hookline.protocol.llm import HookToolConfig, LLMResponse
 
 with needing("pydantic-ai-slim", "pydantic-ai"):
     from pydantic_ai.messages import (
@@ -92,7 +92,7 @@ def _instructions(given: Any, parameters: Any) -> list[Any]:
 
 
 def to_tool_content(output: Any) -> str:
-    """What hooks see of a tool's output."""
+    """Return a tool's output as hooks see it."""
     value = output.return_value if isinstance(output, ToolReturn) else output
     return value if isinstance(value, str) else to_json(value, fallback=str).decode()
 
@@ -109,7 +109,7 @@ def from_tool_content(content: str, output: Any) -> Any:
 
 
 def to_hook_llm_response(response: ModelResponse) -> LLMResponse:
-    """What hooks see of the model's answer."""
+    """Return the model's answer as hooks see it."""
     _check(response, "the response")
     texts = [text for part in response.parts if (text := _RESPONSE_TEXTS.text_of_part(part)) is not None]
     counts = ("input_tokens", "output_tokens", "total_tokens")

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hookline.contract.llm import HookToolConfig, LLMConfig, LLMRequest, ToolMode
-from hookline.contract.text import tell, whole_text
 from hookline.errors import FormatError
 from hookline.formats.conversation import ContentFormat, read_messages_of, rewrite_contents
 from hookline.formats.hook_format import GENERATION, overlay_llm_request
 from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
+from hookline.protocol.llm import HookToolConfig, LLMConfig, LLMRequest, ToolMode
+from hookline.protocol.text.strings import warn_user, whole_text
 
 Native = Mapping[str, Any]
 Permits = Callable[[str], bool]
@@ -38,7 +38,7 @@ class Api:
     name: str
     form: ContentFormat
     contents: Callable[[Native], list[Any]]
-    """The conversation, with the system prompt first if that stands elsewhere; FormatError for an unknown shape."""
+    """Return the conversation, with the system prompt first; raise FormatError for an unknown shape."""
     put_contents: Callable[[Native, Sequence[Any]], dict[str, Any]]
     """The parameters to change for this conversation."""
     config: Mapping[str, tuple[str, ...]]
@@ -53,10 +53,10 @@ class Api:
     read_more: Callable[[Native], HookToolConfig] = lambda _: {}
     """Another parameter for the choice of tools, where there is no `tool_choice`."""
     restrict_more: Callable[[Native, Restriction], dict[str, Any]] = lambda *_: {}
-    """What to change of other parameters that offer tools."""
+    """Return the changes of other parameters that offer tools."""
 
     def to_hook(self, native: Any) -> LLMRequest:
-        """What hooks see of a request; FormatError for a shape in which a text could be missed."""
+        """Return the request as hooks see it; raise FormatError for a shape in which a text could be missed."""
         return to_hook(native, self)
 
     def from_hook(self, hook_request: Mapping[str, Any], base: Native) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Api:
 
 
 def to_hook(native: Any, api: Api) -> LLMRequest:
-    """What hooks see of a request: its texts, its generation parameters and its choice of tools."""
+    """Return the request as hooks see it: texts, generation parameters and choice of tools."""
     if not isinstance(native, Mapping):
         raise FormatError("the request", shape_of(native), f"the parameters of {api.name} as a dictionary")
     config = {name: value for name in api.config if (value := _parameter(native, name, api)) is not None}
@@ -125,7 +125,7 @@ def offer(native: Native, permits: Permits, mode: ToolMode | None, api: Api) -> 
 
 
 def permitted_tools(tools: Sequence[Any], permits: Permits, name_of: Callable[[Any], str | None]) -> list[Any]:
-    """Those of the tools that may be offered; a group of tools keeps those of its own that may be.
+    """Return the tools that may be offered; a group keeps only its permitted tools.
 
     A tool that the API runs itself never comes to `before_tool`, so it must be permitted as well: by its name, by its
     type with or without a date, or by the label of its server.
@@ -218,4 +218,4 @@ def report(message: str) -> None:
     """Reports on stderr what hooks wanted and can't have, once."""
     if message not in _reported:
         _reported.add(message)
-        tell(message)
+        warn_user(message)

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hookline.contract.llm import LLMResponse, LLMUsage
 from hookline.formats.hook_format import candidate_texts, hook_candidates
 from hookline.formats.native import field
+from hookline.protocol.llm import LLMResponse, LLMUsage
 
 
 @dataclass(frozen=True, slots=True)

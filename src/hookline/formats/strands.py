@@ -8,13 +8,13 @@ model call, and go back into it.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hookline.contract.llm import HookToolConfig, LLMResponse
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.native import check_name, listed, shape_of
 from hookline.formats.parts import replace_text
+from hookline.protocol.llm import HookToolConfig, LLMResponse
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system"}
 _NAMES: Mapping[Role, str] = {"user": "user", "model": "assistant", "system": "system"}
@@ -66,7 +66,7 @@ def changed(context: Any, wanted: Mapping[str, Any]) -> Any:
 
 
 def to_tool_content(blocks: Sequence[Any]) -> Any:
-    """What hooks see of a tool's result: a single text as such, anything else as blocks."""
+    """Return a tool's result as hooks see it: a single text as a string, anything else as blocks."""
     return blocks[0]["text"] if len(blocks) == 1 and set(blocks[0]) == {"text"} else list(blocks)
 
 
@@ -76,7 +76,7 @@ def from_tool_content(content: Any) -> list[Any]:
 
 
 def to_hook_llm_response(response: Mapping[str, Any]) -> LLMResponse:
-    """What hooks see of the model's answer."""
+    """Return the model's answer as hooks see it."""
     blocks = response["message"]["content"]
     _check_blocks(blocks, "message.content")
     texts = [text for block in blocks if (text := _Texts.text_of_part(block)) is not None]
@@ -120,7 +120,7 @@ class _Texts:
 
     @staticmethod
     def is_thought(_part: Any) -> bool:
-        """False: thoughts are blocks of their own kind, which hooks do not see."""
+        """False: thoughts are separate blocks, which hooks do not see."""
         return False
 
     @staticmethod

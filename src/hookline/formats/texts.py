@@ -5,7 +5,7 @@ from typing import Any
 from hookline.errors import FormatError
 from hookline.formats.native import check_type, field, kind_of, shape_of, with_fields
 
-# What belongs to the old text and would keep it readable beside a new one.
+# Fields that quote the old text, so they are removed when the text changes.
 _TRACES = ("logprobs", "citations", "annotations", "parsed")
 
 
@@ -22,7 +22,7 @@ class TextParts:
 
     @staticmethod
     def is_thought(_part: Any) -> bool:
-        """False: thoughts are parts of their own kind, which hooks do not see."""
+        """False: thoughts are separate parts, which hooks do not see."""
         return False
 
     @staticmethod

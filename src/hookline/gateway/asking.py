@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hookline.contract.text import visible
+from hookline.client import ToolCall
 from hookline.gateway.messages import Message, encode_message, read_object, to_raw
-from hookline.hooks import ToolCall
+from hookline.protocol.text.strings import visible
 
 # Long enough for a person, and bounded: a client that never answers must not keep the call for ever.
 ASK_S = 120.0

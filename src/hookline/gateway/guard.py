@@ -8,15 +8,14 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from hookline.contract.events import HookEventName
-from hookline.contract.llm import LLMRequest
-from hookline.contract.mcp import mcp_tool_name
+from hookline.client import Hooks, Selection, Session, ToolCall, flow
 from hookline.gateway import tasks
 from hookline.gateway.asking import Asker
 from hookline.gateway.messages import Message, read_object, to_raw
 from hookline.gateway.results import read_error, read_result, refuse, wants_input, with_hooks, with_text
-from hookline.hooks import Hooks, Selection, Session, ToolCall
-from hookline.triggers import flow
+from hookline.protocol.events import HookEventName
+from hookline.protocol.llm import LLMRequest
+from hookline.protocol.mcp import mcp_tool_name
 
 GUARDED = frozenset({"tools/call", "tools/list", *tasks.METHODS})
 """The requests that hooks have to do with."""
@@ -101,7 +100,7 @@ class Guard:
             self._stop(call.stop_reason)
         if call.ask:
             why = await self._asker.why_refused(call, name)
-            call = flow.answered(call, why is None, why)
+            call = self._session.answered(call, asked="the user of the MCP client", why_not=why)
         if call.blocked:
             return self._answer(message, refuse(str(call.refusal.llm_content)))
         return self._call(message, params, call)

@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hookline.contract.mcp import mcp_server_facts
-from hookline.contract.text import tell
 from hookline.errors import MissingExtraError
 from hookline.gateway.lines import LIMIT, LineReader
 from hookline.gateway.messages import INVALID_REQUEST, encode_message, error_answer, read_messages
+from hookline.protocol.mcp import mcp_server_facts
+from hookline.protocol.text.strings import warn_user
 
 _CONNECT_S = 30.0
 _CLOSE_S = 2.0
@@ -125,14 +125,16 @@ class HttpServer:
             answer = error_answer(message.id, INVALID_REQUEST, "the message can't be sent by HTTP")
             reader.data_received(encode_message(answer) + b"\n")
         else:
-            tell("the client sent a message that can't be sent by HTTP; it is dropped")
+            warn_user("the client sent a message that can't be sent by HTTP; it is dropped")
 
 
 def _limit(connect: Callable[..., Any]) -> dict[str, Any]:
     """The limit of one message, where the installed package can keep it; older ones read messages of any size."""
     if "max_sse_event_size" in inspect.signature(connect).parameters:
         return {"max_sse_event_size": LIMIT}
-    tell(f"mcp {version('mcp')} reads messages of any size from the server's address; mcp 2.3 and later limit them")
+    warn_user(
+        f"mcp {version('mcp')} reads messages of any size from the server's address; mcp 2.3 and later limit them"
+    )
     return {}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from hookline.contract.text import visible_json
+from hookline.protocol.text.strings import visible_json
 
 LIMIT = 64 * 1024 * 1024
 """The longest line, in bytes."""

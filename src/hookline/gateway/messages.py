@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from hookline.contract.wire import parse_json, stringify_json
+from hookline.protocol.text.json_text import parse_json, stringify_json
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

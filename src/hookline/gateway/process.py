@@ -5,11 +5,11 @@ import os
 import threading
 from typing import BinaryIO
 
-from hookline.child.companion import Companion
-from hookline.contract.mcp import mcp_server_facts
-from hookline.contract.text import tell
 from hookline.errors import HooklineError
 from hookline.gateway.lines import LineReader, LineWriter
+from hookline.gateway.managed_process import Companion
+from hookline.protocol.mcp import mcp_server_facts
+from hookline.protocol.text.strings import warn_user
 
 # As the official clients do it: the server has this long to exit when its stdin is closed, and again after SIGTERM.
 WAIT_S = 2.0
@@ -82,4 +82,4 @@ def _show(name: str, stderr: BinaryIO) -> None:
     """Shows the lines of a program's stderr on ours, in a thread: nobody may read ours."""
     with stderr:
         while line := stderr.readline(_LONGEST_TEXT):
-            tell(f"[{name}] {line.decode('utf-8', 'replace').rstrip()}")
+            warn_user(f"[{name}] {line.decode('utf-8', 'replace').rstrip()}")

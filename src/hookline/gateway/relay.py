@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from hookline.contract.text import tell
+from hookline.client.triggers.boundary import report
 from hookline.gateway.asking import Asker
 from hookline.gateway.guard import GUARDED, Guard, Question
 from hookline.gateway.messages import (
@@ -27,7 +27,7 @@ from hookline.gateway.messages import (
     read_messages,
     read_object,
 )
-from hookline.triggers.door import report
+from hookline.protocol.text.strings import warn_user
 
 Send = Callable[[bytes], None]
 """Takes one message, without a line feed."""
@@ -177,7 +177,7 @@ class Relay:
             self._cancel(message)
         elif message.method in GUARDED:
             # Nobody would see a refusal.
-            tell(f"the client sent {message.method} without an id; it is dropped")
+            warn_user(f"the client sent {message.method} without an id; it is dropped")
         else:
             self._send(message)
 
@@ -261,9 +261,9 @@ class Relay:
     def _complain(self, what: str) -> None:
         self._complaints += 1
         if self._complaints <= _MOST_COMPLAINTS:
-            tell(f"the MCP server {what}")
+            warn_user(f"the MCP server {what}")
         if self._complaints == _MOST_COMPLAINTS:
-            tell("more of this kind is not reported")
+            warn_user("more of this kind is not reported")
 
 
 def _shortened(line: bytes) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.contract.wire import parse_json, stringify_json
-from hookline.triggers.results import ToolResult
+from hookline.client.triggers.results import ToolResult
+from hookline.protocol.text.json_text import parse_json, stringify_json
 
 _NOT_OUTPUT = frozenset({"_meta", "isError", "resultType"})
 _RESERVED_META = "io.modelcontextprotocol/"

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from hookline.config import Config
-from hookline.contract.text import tell
+from hookline.client import Hooks, Session
+from hookline.client.config import Config
 from hookline.gateway.asking import Asker
 from hookline.gateway.guard import Guard
 from hookline.gateway.lines import LIMIT, LineReader, LineWriter
 from hookline.gateway.relay import Relay
-from hookline.hooks import Hooks, Session
+from hookline.protocol.text.strings import warn_user
 
 # How long requests may still take when the client has closed our stdin.
 _FINISH_S = 1.0
@@ -112,7 +112,7 @@ class _Gateway:
         if self._server_out.ended.is_set():
             text = f"the MCP server {self._server.name} {await self._server.why_ended()}"
             if has_ended:
-                tell(text)
+                warn_user(text)
             self._relay.server_ended(text)
             # Hooks that judge the last results have as long as their timeouts allow.
             await self._first(self._relay.idle, self._client_in.ended, self._client_out.lost)

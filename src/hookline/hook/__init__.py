@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     AnyEvent = TypeVar("AnyEvent", bound="Event")
     Returned: TypeAlias = "Answer | type[Answer] | dict[str, Any] | None"
-    """What a hook may return."""
+    """The values that a hook may return."""
     HookOf: TypeAlias = "Callable[[AnyEvent], Returned | Awaitable[Returned]]"
     """A function that is a hook of an event."""
     Hook: TypeAlias = "Callable[[Any], Returned | Awaitable[Returned]]"

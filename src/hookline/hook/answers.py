@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from typing import Any, Literal, NoReturn
 
 
-class Answer(Exception):  # noqa: N818 - an answer is no error, though it can be raised
-    """What a hook wants: returned or raised. Several are joined with `&`."""
+class Answer(Exception):  # noqa: N818 - an answer is not an error, although it can be raised
+    """An answer of a hook: returned or raised. `&` joins several."""
 
     fields: "dict[str, Any]"
     """The answer as JSON, in hook form."""
@@ -44,7 +44,7 @@ class Deny(Answer):
 
 
 class Ask(Answer):
-    """Has a person asked before the tool runs (BeforeTool)."""
+    """Ask the user before the tool runs (BeforeTool)."""
 
     def __init__(self, reason: object = "") -> None:
         super().__init__({"decision": "ask", **_text("reason", reason)})
@@ -151,7 +151,7 @@ def deny(reason: object = "") -> "NoReturn":
 
 
 def ask(reason: object = "") -> "NoReturn":
-    """Has a person asked, and ends the hook: raises `Ask`."""
+    """Ask the user to confirm. Raises `Ask`, so it never returns."""
     raise Ask(reason)
 
 
@@ -166,7 +166,7 @@ def stop(reason: object = "") -> "NoReturn":
 
 
 def read_answer(returned: object) -> "dict[str, Any] | None":
-    """What a hook returned, in hook form; WrongAnswerError if that can't be an answer."""
+    """Return a hook's result in hook form; raise WrongAnswerError if it can't be an answer."""
     if isinstance(returned, type) and issubclass(returned, Answer):
         returned = returned()  # type: ignore[call-arg]  # `return Deny` is a deny, too
     if isinstance(returned, Answer):

@@ -96,7 +96,7 @@ class AfterTool(Event):
     tool_name: str
     tool_input: "dict[str, Any]"
     tool_response: "dict[str, Any]"
-    """What it gave: llmContent, returnDisplay, metadata and maybe error."""
+    """The tool's result: llmContent, returnDisplay, metadata and, if it failed, error."""
     mcp_context: "dict[str, Any] | None" = None
 
 
@@ -125,7 +125,7 @@ class AfterModel(_WithRequest):
 
     @property
     def text(self) -> str:
-        """What the model said."""
+        """The model's answer."""
         text = self.llm_response.get("text")
         return text if isinstance(text, str) else ""
 
@@ -174,7 +174,7 @@ class PreCompress(Event):
 
 
 class Notification(Event):
-    """The user is told something."""
+    """The user gets a message."""
 
     notification_type: str
     message: str

@@ -1,0 +1,1 @@
+"""Records of events: written, read and redacted."""

@@ -1,9 +1,9 @@
-"""Who decided that a hook may run or not, as a record."""
+"""The record of a user's decision about whether a hook may run."""
 
 import os
 from typing import Any
 
-from hookline.contract.records import Consent, ConsentRecord, LogLevel
+from hookline.protocol.records import Consent, ConsentRecord, LogLevel
 
 
 def consent_record(action: Consent, *, via: str, hook: str, **more: Any) -> ConsentRecord:
@@ -24,7 +24,7 @@ def consent_record(action: Consent, *, via: str, hook: str, **more: Any) -> Cons
 
 
 def user_name() -> str:
-    """Who runs this program, as the system knows them; a number where it has no name for it."""
+    """Return the name of the user who runs this program, or the user's number if the system has no name for it."""
     # Not getpass.getuser, which believes the environment.
     import pwd  # noqa: PLC0415 - decisions are rare
 

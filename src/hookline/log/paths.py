@@ -2,8 +2,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from hookline.contract.text import tell
 from hookline.files import NotRegularError, state_path
+from hookline.protocol.text.strings import warn_user
 
 
 def log_path(given: str | None) -> Path:
@@ -14,7 +14,7 @@ def log_path(given: str | None) -> Path:
         path = Path(given).expanduser()
         if b"\0" not in os.fsencode(path):
             return path
-    tell(f"hooksConfig.log.path {given} can't name a file; the default log is used")
+    warn_user(f"hooksConfig.log.path {given} can't name a file; the default log is used")
     return default_log_path()
 
 

@@ -1,0 +1,1 @@
+"""Where hooks come from: files, layers, one Settings value, and trust."""

@@ -1,4 +1,4 @@
-"""The canary of `hookline prove`: while its file exists, there is one more guard, which denies one secret text.
+"""The canary of `hookline doctor --prove`: while its file exists, one more guard denies one secret text.
 
 The file stands beside the user's settings, and holds three values, never a command: whoever writes it can have calls
 denied that contain a text of his own choice, and nothing else. It does not enable hooks, because a canary that did
@@ -11,25 +11,31 @@ import re
 import secrets
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from hookline.contract.events import HookEventName
-from hookline.contract.vocabulary import CANARY_HOOK, ConfigSource
-from hookline.contract.wire import parse_json, stringify_json
+from hookline.dialects.transcripts.tool_call import MadeCall
+from hookline.errors import UsageError
 from hookline.files import make_private_directory, open_regular, write_atomically
-from hookline.settings.read import Layer
+from hookline.protocol.constants import CANARY_HOOK, ConfigSource
+from hookline.protocol.events import HookEventName
+from hookline.protocol.text.json_text import parse_json, stringify_json
+from hookline.settings.read.files import Layer
 
 CANARY = CANARY_HOOK
 
 _HEX = re.compile(r"[0-9a-f]{32}")
 _LONGEST_FILE = 4096
+_ECHO = re.compile(rf"echo {CANARY}-[0-9a-f]{{32}}")
+_GRACE_S = 30.0
 _TIMEOUT_MS = 10_000
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Canary(NamedTuple):
-    """What one proof is made with."""
+    """The secret values of one canary."""
 
     nonce: str
     secret: str
@@ -38,17 +44,22 @@ class Canary(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What a call has to contain to be denied."""
+        """The text that a call must contain to be denied."""
         return f"{CANARY}-{self.nonce}"
 
     @property
+    def command(self) -> str:
+        """The shell command of the call, which does no harm where nothing denies it."""
+        return f"echo {self.text}"
+
+    @property
     def word(self) -> str:
-        """What the reason of the deny contains, and nobody can know who has not read the file."""
+        """A token in the deny reason that only a reader of the file can produce."""
         return hashlib.sha256(f"{self.nonce}{self.secret}".encode()).hexdigest()[:16]
 
 
 def new_canary(seconds: float) -> Canary:
-    """A canary that nobody has seen before."""
+    """Return a new canary with random values."""
     return Canary(secrets.token_hex(16), secrets.token_hex(16), time.time() + seconds)
 
 
@@ -59,13 +70,34 @@ def write_canary(path: Path, canary: Canary) -> None:
     path.chmod(0o600)
 
 
+@contextmanager
+def canary_at(path: Path, seconds: float) -> Iterator[Canary]:
+    """A canary whose guard every hook system has until the end of the block, or until it expires."""
+    canary = new_canary(seconds + _GRACE_S)
+    try:
+        write_canary(path, canary)
+    except OSError as error:
+        message = f"{path} can't be written: {error.strerror}; without it no canary can fly; try --no-canary"
+        raise UsageError(message) from error
+    try:
+        yield canary
+    finally:
+        with suppress(OSError):
+            path.unlink()
+
+
+def is_canary(call: MadeCall) -> bool:
+    """Return True for the call of a canary, whose result was reported when it ran."""
+    return any(_ECHO.fullmatch(value) is not None for value in call.arguments.values() if isinstance(value, str))
+
+
 def canary_layers(path: Path) -> tuple[Layer, ...]:
-    """The guard as a layer of settings; nothing if the file is not one of ours, or has expired."""
+    """Return the guard as a layer of settings; nothing if the file is not a valid canary, or has expired."""
     canary = _read(path)
     if canary is None or canary.expires < time.time():
         return ()
     # A process, as nearly all hooks are: the proof is about the whole way.
-    command = f"case \"$(cat)\" in *{canary.text}*) echo 'hookline prove: {canary.word}' >&2; exit 2;; esac"
+    command = f"case \"$(cat)\" in *{canary.text}*) echo 'hookline doctor --prove: {canary.word}' >&2; exit 2;; esac"
     hook = {"type": "command", "name": CANARY, "command": command, "timeout": _TIMEOUT_MS, "final": True}
     values = {"hooks": {HookEventName.BEFORE_TOOL.value: [{"hooks": [hook]}]}}
     return (Layer(source=ConfigSource.SYSTEM, origin=str(path), values=values, is_canary=True),)

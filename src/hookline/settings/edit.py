@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hookline.contract.answers import kind_of
-from hookline.contract.wire import stringify_json
 from hookline.errors import HooklineError
 from hookline.files import locked, make_private_directory, write_atomically
-from hookline.settings import jsonc
+from hookline.protocol.answers import kind_of
+from hookline.protocol.text.json_text import stringify_json
+from hookline.settings.read import jsonc
 
 _BOM = "\ufeff"
 NEW_FILE = "{\n}\n"

@@ -1,4 +1,4 @@
-"""Recognizes commands that run our own bridge: as a hook of ours such a command would call itself for ever."""
+"""Recognizes commands that run hookline's own bridge, which as a hook of hookline would call itself forever."""
 
 from enum import Enum, auto
 from pathlib import PurePosixPath
@@ -8,6 +8,8 @@ CLIENT = ("hookline", "bridge", "client.py")
 # They may stand around the bridge and are no guards themselves.
 _NO_GUARDS = frozenset((":", "cd", "echo", "exit", "export", "false", "set", "true", "umask", "unset"))
 _DEEPEST = 5
+# The command that is installed, and its old form.
+_ENTRIES = (["hook"], ["bridge"])
 
 
 class BridgeUse(Enum):
@@ -20,8 +22,9 @@ class BridgeUse(Enum):
 
 
 def bridge_use(command: str, depth: int = 0) -> BridgeUse:
-    """Whether a command plainly runs `hookline bridge` or its client, also behind `env`, `sh -c` or `python -m`."""
-    if CLIENT[0] not in command or CLIENT[1] not in command:
+    """Whether a command plainly runs `hookline hook` or its client, also behind `env`, `sh -c` or `python -m`."""
+    name, folder, _ = CLIENT
+    if name not in command or not (folder in command or "hook" in command.replace(name, "")):
         return BridgeUse.NO  # reading all commands would take long, and so would loading what reads them
     from hookline.shell.lexer import read_script  # noqa: PLC0415
     from hookline.shell.simple import simple_commands  # noqa: PLC0415 - loaded with the lexer
@@ -43,4 +46,4 @@ def _use_of(words: list[str], depth: int) -> BridgeUse:
 
 def _is_bridge(words: list[str]) -> bool:
     path = PurePosixPath(words[0])
-    return path.parts[-3:] == CLIENT or (path.name == "hookline" and words[1:2] == ["bridge"])
+    return path.parts[-3:] == CLIENT or (path.name == "hookline" and words[1:2] in _ENTRIES)

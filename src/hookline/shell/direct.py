@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
+from hookline.protocol.constants import PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Expansion, Word
 
@@ -36,7 +36,7 @@ def direct_argv(command: str, env: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
-    """Where bash would find the program, or None if that is for bash to decide."""
+    """The path at which bash finds the program, or None if bash must decide."""
     path = env.get("PATH")
     if path is None:
         return None

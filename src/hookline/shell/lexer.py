@@ -3,14 +3,19 @@
 Nothing is expanded and nothing is executed. Any text can be read, even one that the shell would refuse.
 """
 
+import math
 import re
 from collections.abc import Iterable
 
-from hookline.contract.patterns import lazy_pattern
+from hookline.protocol.text.patterns import lazy_pattern
 from hookline.shell.pieces import Expansion, Item, Piece, Text, Word
 
 # Plain characters, a single-quoted text or an escaped character.
 _LITERAL = lazy_pattern(r"([^ \t\n;&|<>()'\"\\`${}#]+)|'([^']*)'|\\(.)", re.DOTALL)
+# A whole word of such characters, or what separates commands: most of what people write.
+_PLAIN_WORD = lazy_pattern(r"([^ \t\n;&|<>()'\"\\`${}#]+)(?=[ \t\n;&|]|\Z)[ \t]*")
+_SEPARATOR = lazy_pattern(r"(&&|\|\||;(?![;&])|\|(?!&)|\n)[ \t]*")
+_BLANKS = lazy_pattern(r"[ \t]*")
 _LITERAL_IN_QUOTES = lazy_pattern(r"([^\"\\`$}]+)|\\([$`\"\\\n])")
 _OPERATOR = lazy_pattern(r"&>>|&>|>>|>\||>&|<>|<<<|<&|;;&|;;|;&|&&|\|\||\|&|[;&|<>()\n]")
 _HEREDOC = lazy_pattern(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|<>()'\"\\])+)", re.DOTALL)
@@ -31,16 +36,26 @@ _NEXT = {
     ("", "[["): "test",
     ("test", "]]"): "",
 }
+_LEADING = frozenset(word for _, word in _NEXT)
 _BEFORE_A_COMMAND = frozenset(("if", "then", "elif", "else", "while", "until", "do", "time", "!", "{"))
 
 # Deeper than real commands nest substitutions, and well below Python's recursion limit.
 _DEEPEST = 50
 
 
-def read_script(text: str) -> tuple[tuple[Item, ...], bool]:
-    """The words and operators of a shell command, and whether all its quotes and parentheses are closed."""
-    reader = _Reader(text)
-    return _Level(reader, "").read(), reader.is_complete
+def read_script(text: str, most_steps: float = math.inf) -> tuple[tuple[Item, ...], bool]:
+    """The words and operators of a shell command, and whether all its quotes and parentheses are closed.
+
+    Past `most_steps`, the rest of the text is left out, and counts as not closed.
+    """
+    items, is_complete, _ = read_within(text, most_steps)
+    return items, is_complete
+
+
+def read_within(text: str, most_steps: float) -> tuple[tuple[Item, ...], bool, float]:
+    """The same, with the number of steps that are left."""
+    reader = _Reader(text, most_steps=most_steps)
+    return _Level(reader, "").read(), reader.is_complete, reader.steps_left
 
 
 def splice(text: str, replacements: Iterable[tuple[int, str, str]]) -> str:
@@ -53,29 +68,37 @@ def splice(text: str, replacements: Iterable[tuple[int, str, str]]) -> str:
 
 
 class _Reader:
-    """A position in a text, and the pieces of words that can stand there."""
+    """A position in a text, with methods that read the pieces of words there."""
 
-    def __init__(self, text: str, at: int = 0, depth: int = 0) -> None:
+    def __init__(self, text: str, at: int = 0, depth: int = 0, most_steps: float = math.inf) -> None:
         self.text = text
         self.at = at
         self.depth = depth
+        self.steps_left = most_steps
         self.is_complete = True
         self.heredocs: list[re.Match[str]] = []
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        self.steps_left -= 1
         found = pattern.match(self.text, self.at)
         if found:
             self.at = found.end()
         return found
 
+    def is_over(self) -> bool:
+        """Whether the text has ended, or has taken too many steps."""
+        if self.steps_left < 0:
+            self.give_up()
+        return self.at >= len(self.text)
+
     def give_up(self) -> str:
-        """What remains of the text, which is then over."""
+        """Returns the rest of the text and ends the reading."""
         rest = self.text[self.at :]
         self.is_complete, self.at = False, len(self.text)
         return rest
 
     def pieces(self) -> list[Piece]:
-        """What stands here outside quotes, and is neither a blank nor an operator."""
+        """The pieces here outside quotes, if there is neither a blank nor an operator."""
         if found := self.take(_LITERAL):
             text, quote = found[1] or found[2] or found[3] or "", "" if found[1] else found[0][0]
             return [] if found[0] == "\\\n" else [Text(text, quote)]
@@ -92,7 +115,7 @@ class _Reader:
     def quoted(self, end: str) -> list[Piece]:
         """The pieces up to `end` of a text that is read as between double quotes."""
         pieces: list[Piece] = []
-        while self.at < len(self.text):
+        while not self.is_over():
             start, char = self.at, self.text[self.at]
             if char == "$":
                 pieces.append(self.expansion('"'))
@@ -109,7 +132,7 @@ class _Reader:
         return pieces
 
     def expansion(self, quote: str) -> Piece:
-        """What begins with the dollar sign here."""
+        """The expansion that begins with the dollar sign here."""
         start, text = self.at, self.text
         if found := self.take(_VARIABLE):
             name = found[1] or found[2] or ""
@@ -130,6 +153,7 @@ class _Reader:
         """An expansion with commands or words in it."""
         start, self.at = self.at, self.at + opening
         self.depth += 1
+        self.steps_left -= 3
         items: tuple[Item, ...] = ()
         if self.depth > _DEEPEST:
             self.give_up()
@@ -146,7 +170,8 @@ class _Reader:
         opens, closes = ("[", "]") if self.text[self.at - 1] == "[" else ("(", ")")
         depth, last, pieces = 1 if closes == "]" else 2, 0, list[Piece]()
         self.depth += 1
-        while self.at < len(self.text) and depth and self.depth <= _DEEPEST:
+        while not self.is_over() and depth and self.depth <= _DEEPEST:
+            self.steps_left -= 1
             at, char = self.at, self.text[self.at]
             if char == "$":
                 pieces.append(self.expansion('"'))
@@ -179,8 +204,9 @@ class _Reader:
         if delimiter != found[2]:
             return Word(body, start, (Text(body, "'"),))
         # A reader of its own, so that an open parenthesis in the body ends with the body.
-        inner = _Reader(self.text[:end], start, self.depth)
+        inner = _Reader(self.text[:end], start, self.depth, self.steps_left)
         word = Word(body, start, tuple(inner.quoted("")))
+        self.steps_left = inner.steps_left
         self.is_complete = self.is_complete and inner.is_complete
         return word
 
@@ -200,7 +226,12 @@ class _Level:
 
     def read(self) -> tuple[Item, ...]:
         reader, text = self._reader, self._reader.text
-        while reader.at < len(text):
+        while not reader.is_over():
+            if not self._pieces:
+                self._read_plain()
+                if reader.is_over():
+                    break
+            reader.steps_left -= 1  # what is not plain takes longer
             char = text[reader.at]
             if char in (" ", "\t", self._end):
                 self._end_word()
@@ -223,6 +254,25 @@ class _Level:
         reader.is_complete = reader.is_complete and not (self._end or self._parentheses or self._cases)
         return tuple(self._items)
 
+    def _read_plain(self) -> None:
+        """Reads words without quotes, and operators between them, as far as they mean nothing more."""
+        reader, text, items, comparing = self._reader, self._reader.text, self._items, self._comparing
+        found = _BLANKS.match(text, reader.at)
+        at, steps, is_compared = found.end() if found else reader.at, reader.steps_left, self._end == "}"
+        while steps >= 0 and not comparing:
+            if found := _PLAIN_WORD.match(text, at):
+                source, start = found[1], found.start(1)
+                if source in _LEADING:
+                    break
+                items.append(Word(source, start, (Text(source),), is_compared))
+            elif (found := _SEPARATOR.match(text, at)) and not (reader.heredocs and found[1] == "\n"):
+                items.append(found[1])
+            else:
+                break
+            at = found.end()
+            steps -= 1
+        reader.at, reader.steps_left = at, steps
+
     def _is_pattern(self) -> bool:
         """Whether the parenthesis here belongs to a pattern such as `!(a|b)`, which bash knows with extglob."""
         last = self._pieces[-1] if self._pieces else None
@@ -234,7 +284,7 @@ class _Level:
     def _read_group(self) -> None:
         """The alternatives of a pattern, as parts of the word."""
         reader, depth = self._reader, 0
-        while reader.at < len(reader.text):
+        while not reader.is_over():
             char = reader.text[reader.at]
             if char in "()|&;<> \t\n":
                 depth += {"(": 1, ")": -1}.get(char, 0)

@@ -9,9 +9,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from hookline.contract.vocabulary import PROJECT_DIR_VARIABLES
+from hookline.protocol.constants import PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import read_script, splice
 from hookline.shell.pieces import Item, Text, Word
+
+COMMAND_KEYS = frozenset(
+    ("command", "cmd", "commands", "script", "shell_command", "bash", "commandline", "command_line")
+)
+"""The arguments of tools that hold a shell command."""
 
 # With a limit, or many open braces would take the square of their number.
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]{0,200}\}|(\w+))")
@@ -66,7 +71,7 @@ _NESTING = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PossiblePaths:
-    """What in a command could be the name of a file, sorted by how it is looked up."""
+    """The words of a command that may be names of files, sorted by how they are looked up."""
 
     command: str
     absolute: tuple[str, ...]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from hookline.contract.patterns import lazy_pattern
+from hookline.protocol.text.patterns import lazy_pattern
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Item, Text, Word
 
@@ -30,7 +30,7 @@ class PatchError(ValueError):
 
 
 class ChangeKind(StrEnum):
-    """What a patch does with a file."""
+    """The change that a patch makes to a file."""
 
     ADD = "add"
     UPDATE = "update"
@@ -322,7 +322,7 @@ def paths_in_patch(text: str) -> tuple[str, ...]:
 
 
 def _unquoted(path: str) -> str:
-    """A path without the quotes in which git puts unusual ones, and with the bytes that its escapes stand for."""
+    """A path without git's quotes, with its escapes replaced by bytes."""
     if not path.startswith('"'):
         return path
     data = _ESCAPE.sub(_escaped, path.strip('"').encode("utf-8", "surrogateescape"))

@@ -1,10 +1,10 @@
-"""What the text of a shell command is made of: words, and the pieces of words."""
+"""The parts of a shell command: words, and the pieces of words."""
 
 from typing import NamedTuple
 
 
 class Text(NamedTuple):
-    r"""Characters that stand for themselves; `quote` is how they are quoted: `'`, `"`, `\`, `$'` or not at all."""
+    r"""Literal characters; `quote` is how they are quoted: `'`, `"`, `\`, `$'` or not at all."""
 
     text: str
     quote: str = ""

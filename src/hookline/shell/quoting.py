@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from hookline.contract.vocabulary import POLICY_DIR_VARIABLE, PROJECT_DIR_VARIABLES
+from hookline.protocol.constants import POLICY_DIR_VARIABLE, PROJECT_DIR_VARIABLES
 from hookline.shell.lexer import read_script, splice
 from hookline.shell.pieces import Expansion, Item, Word
 
@@ -12,7 +12,7 @@ _DIRECTORIES = (*PROJECT_DIR_VARIABLES, POLICY_DIR_VARIABLE)
 
 @lru_cache(maxsize=256)
 def quote_project_variables(command: str) -> str:
-    """The command with each project variable that stands outside quotes put between double quotes."""
+    """The command with double quotes around each project variable outside quotes."""
     found = _unquoted(read_script(command)[0])
     return splice(command, ((each.start, each.source, f'"{each.source}"') for each in found))
 

@@ -22,7 +22,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What the host has to run: a system prompt, the user's prompt, and the answers of the fake model."""
+    """The input of the host: a system prompt, the user's prompt, and the answers of the fake model."""
 
     turns: tuple[Turn, ...]
     system: str = "You help."
@@ -31,7 +31,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the model was sent in one request."""
+    """One request to the model."""
 
     texts: tuple[str, ...]
     """Every text but those of tool results: of the system, the user and the model."""
@@ -43,10 +43,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a conversation came to."""
+    """The result of a conversation."""
 
     shown: tuple[str, ...] = ()
-    """What the user was shown, in order: texts, or pieces of them; also the exception that ended the run."""
+    """The texts that the user saw, in order, whole or in pieces; also the exception that ended the run."""
     requests: tuple[Request, ...] = ()
 
     @property

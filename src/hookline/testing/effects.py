@@ -1,4 +1,4 @@
-"""What hooks must be able to do in any agent, as a test that each adapter runs with its framework's own fake model.
+"""The effects that hooks must have in any agent, as a test that each adapter runs with its framework's own fake model.
 
 An adapter's test writes a `Host`, which runs one conversation in the framework, and then:
 
@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hookline.adapters.table import EffectName, events_of
+from hookline.client import Hooks
 from hookline.errors import HooklineError
-from hookline.hooks import Hooks
 from hookline.testing import _effect_cases as cases
 from hookline.testing._effect_cases import Case, Conversation, Outcome, Request, ToolName, Turn
 
@@ -80,9 +80,9 @@ EFFECTS = (
 )
 NO_HOOKS = Effect("no hooks", cases.no_hooks)
 ROWS = (NO_HOOKS, *EFFECTS)
-"""What every adapter has to pass."""
+"""The rows that every adapter must pass."""
 NO_LEAK = Effect("no leak", cases.no_leak)
-"""For a host that streams: a text that an AfterModel hook redacts never gets out; refusing to stream is right, too."""
+"""For a host that streams: a text that an AfterModel hook redacts never gets out; refusing to stream also passes."""
 
 
 async def check(

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hookline.contract.events import HookEventName
-from hookline.contract.verdict import Verdict
-from hookline.hooks import Hooks
-from hookline.log.logger import MemorySink
+from hookline.client import Hooks
+from hookline.log.write.logger import MemorySink
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
 from hookline.testing.cases.case import Expectation, Outcome
 from hookline.testing.cases.judge import judge
 
@@ -40,11 +40,11 @@ class MakeHooks:
 
 
 def expect(result: Any, outcome: str | None = None, **expected: Any) -> None:
-    """AssertionError unless the event came to what is expected, with both sides of each difference.
+    """Raise AssertionError unless the event had the expected outcome, with both sides of each difference.
 
     Args:
         result: a `Verdict`, or what a method of a session returned, such as a `ToolCall`.
-        outcome: "blocked", "goes on", "asks", "stops", "continues" or "denied".
+        outcome: "blocked", "allowed", "asked", "stopped", "continues" or "denied".
         expected: reason, context, note, output (regular expressions), by, ran, fails (names of hooks), arguments,
             prompt, request, response, tools, unchanged, within_ms: as in case files.
     """

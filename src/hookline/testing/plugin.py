@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from hookline.testing.hooks import MakeHooks
 
-# What leads to the settings of the person who runs the tests.
+# Variables that lead to the settings of the user who runs the tests.
 _OTHERS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH")
 _SETTINGS = ("HOOKLINE_USER_SETTINGS", "HOOKLINE_PROJECT_SETTINGS")
 

@@ -3,9 +3,8 @@
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hookline.agent.contents import response_from_json
-from hookline.agent.model import DEFAULT_CONTEXT_LIMIT
-from hookline.contract.llm import GenerateContentParameters
+from hookline.formats.genai.sdk import response_from_json
+from hookline.protocol.llm import DEFAULT_CONTEXT_LIMIT, GenerateContentParameters
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse

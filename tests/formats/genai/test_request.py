@@ -4,7 +4,6 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from hookline.contract.llm import GenerateContentParameters
 from hookline.errors import FormatError
 from hookline.formats.genai.request import (
     append_system_note,
@@ -12,6 +11,7 @@ from hookline.formats.genai.request import (
     is_sdk_request,
     to_hook_llm_request,
 )
+from hookline.protocol.llm import GenerateContentParameters
 
 CONFIG = types.GenerateContentConfig(
     temperature=0.5,

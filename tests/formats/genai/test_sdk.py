@@ -5,10 +5,10 @@ from hookline.formats.genai import sdk
 
 TO_HOOK = """
 import sys
-import hookline.formats.genai.contents, hookline.formats.genai.parts, hookline.formats.conversation
+import hookline.formats.genai.contents, hookline.formats.conversation
 import hookline.formats.hook_format, hookline.formats.outputs, hookline.formats.genai.request
 import hookline.formats.genai.response, hookline.formats.genai.sdk, hookline.formats.genai.tool_config
-from hookline.contract.llm import GenerateContentParameters
+from hookline.protocol.llm import GenerateContentParameters
 from hookline.formats.hook_format import overlay_llm_request
 from hookline.engine.event_table import create_hook_output
 from hookline.formats.outputs import ToolConfigTarget

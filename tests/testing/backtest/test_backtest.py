@@ -1,4 +1,4 @@
-"""`hookline backtest`: what happened, judged by today's hooks, or by two versions of them."""
+"""`hookline replay`: what happened, judged by today's hooks, or by two versions of them."""
 
 import asyncio
 import json
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hookline.cli.main import main
-from hookline.config import Config
-from hookline.contract.events import HookEventName
+from hookline.apps.cli.main import main
+from hookline.client.config import Config
+from hookline.protocol.events import HookEventName
 from hookline.testing.backtest.past import Past
 from hookline.testing.backtest.run import Decision, Judge, backtest
 from hookline.testing.backtest.versions import today
@@ -51,7 +51,7 @@ def user(own_home: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], project: Path, *words: str) -> tuple[int, dict[str, Any]]:
-    code = main(["backtest", "--json", "--project", str(project), *words])
+    code = main(["replay", "--json", "--project", str(project), *words])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -65,7 +65,7 @@ def test_calls_that_were_made_and_would_now_be_refused(
     assert numbers == {"events": 4, "inputs": 3, "made": 3, "refusedNow": 1, "blocks": 1, "frees": 0}
     assert code == 1
     (change,) = report["changes"]
-    assert (change["decidedBy"], change["reason"], change["before"]) == (["guard"], "no", "goes on")
+    assert (change["decidedBy"], change["reason"], change["before"]) == (["guard"], "no", "allowed")
 
 
 @pytest.mark.attack("30.F17", "secrets of other agents' transcripts in the text, JSON, Markdown and page of a backtest")
@@ -82,7 +82,7 @@ def test_reports_have_no_secrets(
     (Path.home() / ".llxprt" / "settings.json").write_text(settings(guard("rm", f"not with {secret}")))
     page = tmp_path / "page.html"
     for words in ([], ["--json"], ["--markdown"], ["--html", str(page)]):
-        assert main(["backtest", "--project", str(project), "--from", str(transcript), *words]) == 1
+        assert main(["replay", "--project", str(project), "--from", str(transcript), *words]) == 1
         shown = capsys.readouterr().out
         assert secret not in shown
         assert "not with" in shown
@@ -115,7 +115,7 @@ def test_a_revision_with_its_own_script(transcript: Path, project: Path, capsys:
     capsys.readouterr()
     _, report = run(capsys, project, "--from", str(transcript), "--against", "HEAD")
     assert (report["blocks"], report["frees"], report["notTried"]) == (2, 2, 0)
-    assert main(["backtest", "--project", str(project), "--against", "nothing"]) == 1
+    assert main(["replay", "--project", str(project), "--against", "nothing"]) == 1
     assert "neither a file nor a revision" in capsys.readouterr().err
 
 
@@ -177,7 +177,7 @@ def test_without_git_that_is_said(
     project: Path, transcript: Path, user: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert user.exists()
-    assert main(["backtest", "--project", str(project), "--from", str(transcript)]) == 1
+    assert main(["replay", "--project", str(project), "--from", str(transcript)]) == 1
     assert "the scripts run in the project itself" in capfd.readouterr().err
 
 
@@ -208,7 +208,7 @@ def test_the_log_itself(project: Path, capsys: pytest.CaptureFixture[str], user:
     main(["fire", "BeforeTool", "--project", str(project), "--input", '{"tool_name":"x","tool_input":{"a":"rm"}}'])
     user.write_text(settings("true"))
     capsys.readouterr()
-    code, report = run(capsys, project, "--from", "log")
+    code, report = run(capsys, project, "--from", "log", "--from", "hookline")
     assert (code, report["events"], report["frees"]) == (1, 1, 1)
 
 
@@ -218,7 +218,7 @@ def test_nothing_of_a_stranger_acts_on_a_page(
 ) -> None:
     page = tmp_path / "page.html"
     words = ["--from", str(transcript), "--project", str(project)]
-    assert main(["backtest", *words, "--markdown", "--html", str(page)]) == 1
+    assert main(["replay", *words, "--markdown", "--html", str(page)]) == 1
     for text in (capsys.readouterr().out, page.read_text()):
         assert "<script>" not in text
         assert "\x1b" not in text
@@ -234,7 +234,7 @@ def test_an_interrupted_backtest_goes_on(project: Path, tmp_path: Path, user: Pa
     past = Past(
         event=HookEventName.BEFORE_TOOL,
         fields={"tool_name": "x", "tool_input": {"a": "rm"}},
-        before=Outcome.GOES_ON,
+        before=Outcome.ALLOWED,
         ran=True,
         time="",
         origin="",
@@ -259,7 +259,7 @@ def test_a_page_that_cannot_be_written_is_said(
 ) -> None:
     """The message names the file; it is no bug of ours."""
     page = tmp_path / "missing" / "page.html"
-    assert main(["backtest", "--project", str(project), "--from", str(transcript), "--html", str(page)]) == 1
+    assert main(["replay", "--project", str(project), "--from", str(transcript), "--html", str(page)]) == 1
     shown = " ".join(capsys.readouterr().err.split())
     assert "page.html can't be written: No such file or directory; name another file" in shown
     assert "bug in hookline" not in shown

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from hookline.contract.events import HookEventName
+from hookline.protocol.events import HookEventName
 from hookline.testing.cases.case import Case, Expectation, Outcome, Place
 from hookline.testing.cases.inputs import MOST_INPUTS
 from hookline.testing.cases.read import LARGEST_FILE, CaseFileError, find_files, read_cases, read_text
 
-GOOD = 'tool = "ls"\nexpect = "goes on"\n'
+GOOD = 'tool = "ls"\nexpect = "allowed"\n'
 
 
 def problem_of(text: str) -> str:
@@ -50,7 +50,7 @@ def test_a_case_is_an_event_and_what_must_come_of_it() -> None:
 )
 def test_every_event_has_short_keys(event: str, keys: str, fields: set[str]) -> None:
     """Two lines are enough for an input of any event."""
-    (case,) = read_text(f'[[case]]\nevent = "{event}"\n{keys}\nexpect = "goes on"\n', "f")
+    (case,) = read_text(f'[[case]]\nevent = "{event}"\n{keys}\nexpect = "allowed"\n', "f")
     assert (case.event.value, {*case.fields}) == (event, fields)
 
 
@@ -74,7 +74,7 @@ def test_a_case_can_have_many_inputs(each: str, labels: list[str]) -> None:
 def test_defaults_are_for_every_case() -> None:
     """A case's own keys win; tables are laid over each other."""
     text = '[defaults]\ntool = "t"\narguments = { a = 1, b = 1 }\nexpect.by = "guard"\n'
-    text += '[[case]]\nexpect = "blocked"\narguments.b = 2\n[[case]]\ntool = "u"\nexpect.outcome = "goes on"\n'
+    text += '[[case]]\nexpect = "blocked"\narguments.b = 2\n[[case]]\ntool = "u"\nexpect.outcome = "allowed"\n'
     first, second = read_text(text, "f")
     assert first.fields == {"tool_name": "t", "tool_input": {"a": 1, "b": 2}}
     assert first.expected == Expectation(outcome=Outcome.BLOCKED, by=("guard",))
@@ -87,7 +87,7 @@ def test_defaults_are_for_every_case() -> None:
         pytest.param("x =", "f: not TOML: Invalid value (at end of document)", id="toml"),
         pytest.param("\n\nx = ]", "f:3: not TOML: Invalid value", id="toml-with-line"),
         pytest.param("a = " + "[" * 5000, "f: not TOML: it is nested too deeply", id="deep"),
-        pytest.param("", "f: there is no case in it; write [[case]]", id="empty"),
+        pytest.param("", "f: it has no case; write [[case]]", id="empty"),
         pytest.param("case = 1", "f:1: case is not a list of tables; write [[case]]", id="not-a-list"),
         pytest.param(f'[[case]]\ntol = "x"\n{GOOD}', "f:2: there is no key tol here; did you mean tool?", id="typo"),
         pytest.param(
@@ -111,7 +111,7 @@ def test_defaults_are_for_every_case() -> None:
         pytest.param(
             '[[case]]\ntool = "x"\n',
             'f:1: the case expects nothing; write, for example, expect = "blocked"'
-            " (blocked, goes on, asks, stops, continues, denied)",
+            " (blocked, allowed, asked, stopped, continues, denied)",
             id="expects-nothing",
         ),
         pytest.param(
@@ -165,7 +165,9 @@ def test_defaults_are_for_every_case() -> None:
             "f: 2020-01-01 is a date or time; write it as a text, because hooks read JSON",
             id="date",
         ),
-        pytest.param(f"[[case]]\n{GOOD}arguments.a = nan", "f: nan is no number in JSON, which hooks read", id="nan"),
+        pytest.param(
+            f"[[case]]\n{GOOD}arguments.a = nan", "f: nan is not a number in JSON, which hooks read", id="nan"
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(text: str, problem: str) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hookline.contract.events import HookEventName
-from hookline.contract.inputs import HookInput
+from hookline.protocol.events import HookEventName
+from hookline.protocol.inputs import HookInput
 from hookline.testing.cases.case import Outcome
 from hookline.testing.cases.read import read_text
 from hookline.testing.cases.recorded import NotRecordedError, Recorded, read_event
@@ -37,10 +37,10 @@ def tool(**arguments: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("end", "decision", "outcome", "by"),
     [
-        ({}, None, Outcome.GOES_ON, ()),
+        ({}, None, Outcome.ALLOWED, ()),
         ({"blocked": True}, "deny", Outcome.BLOCKED, ("guard",)),
-        ({"stop": True, "blocked": True}, None, Outcome.STOPS, ()),
-        ({"ask": True}, "ask", Outcome.ASKS, ("guard",)),
+        ({"stop": True, "blocked": True}, None, Outcome.STOPPED, ()),
+        ({"ask": True}, "ask", Outcome.ASKED, ("guard",)),
         ({"denied": True}, "block", Outcome.DENIED, ("guard",)),
         ({"denied": True, "goOn": True}, "block", Outcome.CONTINUES, ("guard",)),
     ],
@@ -59,7 +59,7 @@ def test_what_was_decided_is_read(end: dict[str, Any], decision: str | None, out
         (records("[1]"), "its input can't be read"),
         (records(tool(), dialect="claude"), "no hook in hookline's own words ran for it"),
         (records({"tool_name": "t"}), "its input is not one of BeforeTool: tool_input is missing"),
-        (records(tool(), {"event": "Later"}), "its event is not one of ours"),
+        (records(tool(), {"event": "Later"}), "its event is not an event of hookline"),
         ([], "no hook in hookline's own words ran"),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_written_case_is_the_event(fields: dict[str, Any], event: str) -> None
     assert all(line.isprintable() for line in lines)
     (case,) = read_text("\n".join(lines), "f")
     assert (case.event, case.fields) == (HookEventName(event), fields)
-    assert case.expected.outcome is Outcome.GOES_ON
+    assert case.expected.outcome is Outcome.ALLOWED
 
 
 def test_a_hidden_secret_is_told() -> None:

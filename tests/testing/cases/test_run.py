@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hookline.config import Config
+from hookline.client.config import Config
 from hookline.testing.cases.coverage import Shown, coverage_of
 from hookline.testing.cases.read import read_text
 from hookline.testing.cases.run import HooksDisabledError, Result, run_cases
@@ -51,28 +51,28 @@ MODEL = 'event = "BeforeModel"\nprompt = "p"\n'
     ("event", "command", "text"),
     [
         ("BeforeTool", "echo no >&2; exit 2", f'{TOOL}expect = {{ outcome = "blocked", reason = "^n", by = "h0" }}'),
-        ("BeforeTool", "exit 0", f'{TOOL}expect = {{ outcome = "goes on", ran = "h0", unchanged = true }}'),
+        ("BeforeTool", "exit 0", f'{TOOL}expect = {{ outcome = "allowed", ran = "h0", unchanged = true }}'),
         (
             "BeforeTool",
             answer(decision="ask", reason="sure?"),
-            f'{TOOL}expect = {{ outcome = "asks", reason = "sure" }}',
+            f'{TOOL}expect = {{ outcome = "asked", reason = "sure" }}',
         ),
         (
             "BeforeTool",
             answer(**{"continue": False, "stopReason": "enough"}),
-            f'{TOOL}expect = {{ outcome = "stops", reason = "enough", by = "h0" }}',
+            f'{TOOL}expect = {{ outcome = "stopped", reason = "enough", by = "h0" }}',
         ),
         ("BeforeTool", answer(**{"continue": False}), f'{TOOL}expect = "blocked"'),
         (
             "BeforeTool",
             specific(tool_input={"a": 2}),
-            f'{TOOL}expect = {{ outcome = "goes on", arguments = {{ a = 2 }}, by = "h0" }}',
+            f'{TOOL}expect = {{ outcome = "allowed", arguments = {{ a = 2 }}, by = "h0" }}',
         ),
-        ("BeforeTool", "exit 7", f'{TOOL}expect = {{ outcome = "goes on", fails = "h0" }}'),
+        ("BeforeTool", "exit 7", f'{TOOL}expect = {{ outcome = "allowed", fails = "h0" }}'),
         (
             "AfterTool",
             specific(additionalContext="more"),
-            f'{AFTER}expect = {{ outcome = "goes on", context = "mor" }}',
+            f'{AFTER}expect = {{ outcome = "allowed", context = "mor" }}',
         ),
         ("AfterTool", specific(tool_output="[gone]"), f'{AFTER}expect.output = "gone"'),
         ("AfterTool", answer(decision="deny", reason="bad"), f'{AFTER}expect = {{ outcome = "denied", by = "h0" }}'),
@@ -118,18 +118,18 @@ def test_what_is_expected_can_be_said(event: str, command: str, text: str, proje
 @pytest.mark.parametrize(
     ("event", "command", "text", "difference"),
     [
-        ("BeforeTool", "exit 0", f'{TOOL}expect = "blocked"', ("outcome", "blocked", "goes on")),
+        ("BeforeTool", "exit 0", f'{TOOL}expect = "blocked"', ("outcome", "blocked", "allowed")),
         (
             "BeforeTool",
             "echo no >&2; exit 2",
-            f'{TOOL}expect = "goes on"',
-            ("outcome", "goes on", "blocked: no"),
+            f'{TOOL}expect = "allowed"',
+            ("outcome", "allowed", "blocked: no"),
         ),
         (
             "AfterTool",
             answer(decision="deny", reason="b"),
-            f'{AFTER}expect = "goes on"',
-            ("outcome", "goes on", "denied: b"),
+            f'{AFTER}expect = "allowed"',
+            ("outcome", "allowed", "denied: b"),
         ),
         ("BeforeTool", "echo no >&2; exit 2", f'{TOOL}expect.reason = "yes"', ("reason", "matches yes", "no")),
         ("BeforeTool", "exit 0", f'{TOOL}expect.context = "x"', ("context", "matches x", "nothing")),
@@ -146,7 +146,7 @@ def test_what_is_expected_can_be_said(event: str, command: str, text: str, proje
         (
             "BeforeTool",
             specific(tool_input={"a": 2}),
-            f'{TOOL}expect = {{ outcome = "goes on", unchanged = true }}',
+            f'{TOOL}expect = {{ outcome = "allowed", unchanged = true }}',
             ("unchanged", "nothing is changed or added", '{\n  "tool_input": {\n    "a": 2\n  }\n}'),
         ),
         (
@@ -180,7 +180,7 @@ def test_what_is_not_as_expected_is_told(
 )
 def test_a_crash_is_never_what_was_expected(command: str, options: dict[str, Any], got: str, project: Path) -> None:
     """A guard that fails lets harmless calls pass, and dangerous ones too: the case must not look green."""
-    outcome = "blocked" if options else "goes on"
+    outcome = "blocked" if options else "allowed"
     text = f'{TOOL}expect = "{outcome}"'
     found = differences_of(text, project, settings_of("BeforeTool", command, **options))
     assert found == [("no failure", "h0 does its work", got)]
@@ -199,7 +199,7 @@ def test_an_untrusted_hook_is_an_error_and_not_a_pass(project: Path) -> None:
     file = project / ".llxprt" / "settings.json"
     file.parent.mkdir()
     file.write_text(json.dumps(settings_of("BeforeTool", f"touch {project}/ran; exit 2")))
-    cases = read_text(f'[[case]]\n{TOOL}expect = "goes on"', "f")
+    cases = read_text(f'[[case]]\n{TOOL}expect = "allowed"', "f")
     (result,) = asyncio.run(run_cases(cases, lambda _: Config(project, log_file=False)))
     assert not result.passed
     assert result.problem is not None
@@ -211,7 +211,7 @@ def test_an_untrusted_hook_is_an_error_and_not_a_pass(project: Path) -> None:
 def test_disabled_hooks_are_an_error(project: Path) -> None:
     """All harmless calls would go on, and that would prove nothing."""
     with pytest.raises(HooksDisabledError, match="hooks are disabled"):
-        results_of(f'[[case]]\n{TOOL}expect = "goes on"', project, {})
+        results_of(f'[[case]]\n{TOOL}expect = "allowed"', project, {})
 
 
 def test_cases_keep_their_order_and_have_their_own_environment_and_session(project: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.cli.main import main
+from hookline.apps.cli.main import main
 from hookline.testing.mutants import commands, paths
 from hookline.testing.mutants.mutant import Kind
 

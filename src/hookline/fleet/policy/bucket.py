@@ -5,12 +5,20 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats_bucket import Bucket, NoBucketError, Value, make_bucket, put_value, value_of, values_before
-from hookline.contract.fleet import POLICY_BUCKET, token_of
 from hookline.errors import HooklineError, UsageError
-from hookline.settings.policy.documents import ALL_TEAMS, Document, PolicyError, Signed, read_signed
-from hookline.settings.policy.keys import signer_of
-from hookline.settings.policy.place import Kind, check_unexpired
+from hookline.fleet.names import POLICY_BUCKET, token_of
+from hookline.fleet.nats.bucket import (
+    Bucket,
+    NoBucketError,
+    Value,
+    make_bucket,
+    put_value,
+    value_of,
+    values_before,
+)
+from hookline.fleet.policy.documents import ALL_TEAMS, Document, PolicyError, SignedDocument, read_signed
+from hookline.fleet.policy.keys import signer_of
+from hookline.fleet.policy.store import DocumentKind, check_unexpired
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -24,23 +32,23 @@ _AGAIN_S = (0.05, 0.2, 0.5, 1.0, 2.0)
 class Published(NamedTuple):
     """A document in the bucket."""
 
-    envelope: Signed
+    envelope: SignedDocument
     document: Document
 
 
 def keys_for(team: str) -> tuple[str, ...]:
     """The keys that a machine of a team follows."""
-    return tuple(key_of(kind, name) for kind in Kind for name in dict.fromkeys((ALL_TEAMS, team)))
+    return tuple(key_of(kind, name) for kind in DocumentKind for name in dict.fromkeys((ALL_TEAMS, team)))
 
 
-def key_of(kind: Kind, team: str) -> str:
+def key_of(kind: DocumentKind, team: str) -> str:
     """Where the documents of a kind for a team are."""
     return f"{kind}.{token_of(team)}"
 
 
 def _keys_of(document: Document) -> tuple[str, ...]:
     """Where a document belongs, for each of its teams."""
-    return tuple(key_of(Kind.of(document), team) for team in document.teams)
+    return tuple(key_of(DocumentKind.of(document), team) for team in document.teams)
 
 
 def subject_of(key: str) -> str:
@@ -48,7 +56,9 @@ def subject_of(key: str) -> str:
     return f"$KV.{POLICY_BUCKET}.{key}"
 
 
-async def publish(client: "Client", envelope: Signed, keys: Collection[str], *, replicas: int = 1) -> tuple[str, ...]:
+async def publish(
+    client: "Client", envelope: SignedDocument, keys: Collection[str], *, replicas: int = 1
+) -> tuple[str, ...]:
     """Puts a signed document under the key of each of its teams, and returns those keys.
 
     Returns when the server gives back this very document under each of them. Machines would refuse one that has
@@ -65,7 +75,7 @@ async def publish(client: "Client", envelope: Signed, keys: Collection[str], *, 
         missing = {key: place for key in found if (place := await _place_in(bucket, key, data, keys)) is not None}
     except NoBucketError:
         await make_bucket(client, POLICY_BUCKET, history=HISTORY, replicas=replicas)
-        missing = {key: _Place(None, 0) for key in found}
+        missing = {key: _KeyPlace(None, 0) for key in found}
     for key, place in list(missing.items()):
         if place.version >= document.version:
             raise UsageError(
@@ -95,24 +105,24 @@ async def _check_arrived(bucket: Bucket, key: str, expected: Value) -> None:
     raise PolicyError(f"{key} was stored, and the server gives back something else, so machines would not take it")
 
 
-class _Place(NamedTuple):
-    """What stands under a key, and has to be replaced."""
+class _KeyPlace(NamedTuple):
+    """The value under a key that a new one replaces."""
 
     revision: int | None
     version: int
 
 
-async def _place_in(bucket: Bucket, key: str, data: bytes, keys: Collection[str]) -> _Place | None:
-    """What has to be replaced by this document; None if it is there already."""
+async def _place_in(bucket: Bucket, key: str, data: bytes, keys: Collection[str]) -> _KeyPlace | None:
+    """Return the value that this document replaces; None if the document is there already."""
     value = await value_of(bucket, key)
     if value is None:
-        return _Place(None, 0)
+        return _KeyPlace(None, 0)
     if value.data == data:
         return None
-    # Whatever is not signed is no policy, and must not keep the right one out; nor may it hide the versions before it.
+    # An unsigned value is not a policy: it must neither block the signed one nor hide earlier versions.
     valid = [read for each in await values_before(bucket, key) if (read := _read(each.data, keys)) is not None]
     meant = (each.document for each in valid if key in _keys_of(each.document))
-    return _Place(value.revision, max((document.version for document in meant), default=0))
+    return _KeyPlace(value.revision, max((document.version for document in meant), default=0))
 
 
 def _how_far(teams: Mapping[str, str], missing: Collection[str]) -> str:
@@ -123,7 +133,7 @@ def _how_far(teams: Mapping[str, str], missing: Collection[str]) -> str:
     return f"{those}{', '.join(lack)} may not have it; do the same again: what is there already is left as it is"
 
 
-async def latest(client: "Client", kind: Kind, team: str, keys: Collection[str]) -> Published | None:
+async def latest(client: "Client", kind: DocumentKind, team: str, keys: Collection[str]) -> Published | None:
     """The newest document of a team that one of these keys signed, whatever was stored after it."""
     with suppress(NoBucketError):
         value = await value_of(Bucket(client, POLICY_BUCKET), key_of(kind, team))
@@ -135,7 +145,7 @@ async def latest(client: "Client", kind: Kind, team: str, keys: Collection[str])
     return None
 
 
-async def all_before(client: "Client", kind: Kind, team: str, keys: Collection[str]) -> list[Published]:
+async def all_before(client: "Client", kind: DocumentKind, team: str, keys: Collection[str]) -> list[Published]:
     """Every document of a team that the bucket still has and one of these keys signed, oldest first."""
     with suppress(NoBucketError):
         values = await values_before(Bucket(client, POLICY_BUCKET), key_of(kind, team))
@@ -147,7 +157,7 @@ async def signers(client: "Client", teams: Collection[str]) -> set[str]:
     """The keys that signed what these teams have now."""
     found: set[str] = set()
     with suppress(NoBucketError):
-        for key in (key_of(kind, team) for kind in Kind for team in teams):
+        for key in (key_of(kind, team) for kind in DocumentKind for team in teams):
             if (value := await value_of(Bucket(client, POLICY_BUCKET), key)) is not None:
                 with suppress(PolicyError):
                     envelope = read_signed(value.data)

@@ -12,20 +12,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.child.nats import ANSWER_S, NoClientError, UnreachableError, close, connect, end_if_cancelled
-from hookline.child.nats_bucket import Bucket, NoBucketError, value_of
-from hookline.contract.fleet import POLICY_BUCKET, Server
 from hookline.errors import HooklineError
+from hookline.fleet.names import POLICY_BUCKET, ServerAddress
+from hookline.fleet.nats.bucket import Bucket, NoBucketError, value_of
+from hookline.fleet.nats.connection import ANSWER_S, NoClientError, UnreachableError, close, connect, end_if_cancelled
 from hookline.fleet.policy.bucket import keys_for, subject_of
-from hookline.settings.policy.documents import ALL_TEAMS, LessSpecificError, PolicyError
-from hookline.settings.policy.place import Kind, PolicyPlace, Taken
+from hookline.fleet.policy.documents import ALL_TEAMS, LessSpecificError, PolicyError
+from hookline.fleet.policy.store import DocumentKind, PolicyStore, Taken
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
 
 _POLL_S = 300.0
-"""A machine looks this often even if nobody told it of a change."""
+"""A machine checks this often, even without a notification."""
 _ALIVE_S = 15.0
 """A connection that does not answer for so long is given up."""
 # All machines hear of a change at the same moment.
@@ -35,8 +35,8 @@ _AGAIN_S = (0.1, 0.3, 1.0, 3.0)
 _BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-class News(NamedTuple):
-    """What a follower did, for the log and for people."""
+class PolicyUpdate(NamedTuple):
+    """A message of a follower, for the log and for users."""
 
     message: str
     is_problem: bool = False
@@ -80,9 +80,9 @@ class Follower:
 
     def __init__(
         self,
-        server: Server,
-        place: PolicyPlace,
-        tell: Callable[[News], None],
+        server: ServerAddress,
+        place: PolicyStore,
+        tell: Callable[[PolicyUpdate], None],
         *,
         spread_s: float = _SPREAD_S,
         poll_s: float = _POLL_S,
@@ -162,9 +162,11 @@ class Follower:
                 await self._mend(client)
 
     async def _mend(self, client: "Client") -> None:
-        """Puts in force again what somebody damaged or removed here; what can't be taken again is refused once."""
+        """Install damaged or removed documents again; a document that can't be installed is refused once."""
         if self._taken and not await asyncio.to_thread(self._place.is_whole, self._taken.values()):
-            self._tell(News("policy: files of it were changed or removed here; taking it again", is_problem=True))
+            self._tell(
+                PolicyUpdate("policy: files of it were changed or removed here; taking it again", is_problem=True)
+            )
             for key in self._taken:
                 self._known.pop(key, None)
             self._taken.clear()
@@ -203,7 +205,7 @@ class Follower:
             self._known[key] = digest
             return 0
         except PolicyError as error:
-            self._tell(News(f"policy: {key} was refused: it {error}; what was in force stays", is_problem=True))
+            self._tell(PolicyUpdate(f"policy: {key} was refused: it {error}; what was in force stays", is_problem=True))
             self._known[key] = digest
             return 0
         except HooklineError as error:  # no fault of the document: it is tried again
@@ -213,12 +215,12 @@ class Follower:
         self._known[key] = digest
         self._taken[key] = taken.file
         if taken.is_new:
-            self._tell(News(f"policy: {describe(taken)} in force"))
+            self._tell(PolicyUpdate(f"policy: {describe(taken)} in force"))
         return int(taken.is_new)
 
     def _hear(self, words: str) -> None:
-        """The client connects again by itself; what changed meanwhile has to be looked for."""
-        if self._is_leaving:  # closing the connection is no loss
+        """The client reconnects by itself; check for changes that happened in between."""
+        if self._is_leaving:  # the connection is of no further use
             return
         if words == "the connection was lost":
             self._report_problem(f"the connection to {self._server.shown} was lost")
@@ -230,18 +232,18 @@ class Follower:
         """Reports an outage once, not at each attempt."""
         if words != self._last_problem:
             self._last_problem = words
-            self._tell(News(f"policy: {words}; what is in force stays", is_problem=True))
+            self._tell(PolicyUpdate(f"policy: {words}; what is in force stays", is_problem=True))
 
     def _report_back(self) -> None:
         if self._last_problem and "it has no bucket" not in self._last_problem:
-            self._tell(News(f"policy: connected to {self._server.shown} again"))
+            self._tell(PolicyUpdate(f"policy: connected to {self._server.shown} again"))
             self._last_problem = ""
 
 
 def describe(taken: Taken) -> str:
     """A document for people: what it is, its version, and for whom."""
     document = taken.verified.document
-    kind = "bundle" if Kind.of(document) is Kind.BUNDLE else "switches"
+    kind = "bundle" if DocumentKind.of(document) is DocumentKind.BUNDLE else "switches"
     verb = "are" if kind == "switches" else "is"
     return f"{kind} version {document.version} for {taken.channel} {verb}"
 
@@ -253,7 +255,7 @@ def _adding(hints: Hints, key: str) -> "Callable[[Msg], Awaitable[None]]":
     return hear
 
 
-async def _require_answer(client: "Client", server: Server) -> None:
+async def _require_answer(client: "Client", server: ServerAddress) -> None:
     end_if_cancelled()
     if not client.is_connected:  # it is told when it is again
         return

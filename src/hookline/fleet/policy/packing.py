@@ -10,13 +10,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import POLICY_DIR_VARIABLE, ConfigSource
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.matcher import is_literal
 from hookline.errors import UsageError
-from hookline.settings.decode import decode_settings
-from hookline.settings.policy.documents import (
+from hookline.fleet.policy.documents import (
     MOST_BYTES,
     MOST_FILE_BYTES,
     MOST_FILES,
@@ -27,8 +24,11 @@ from hookline.settings.policy.documents import (
     packed,
     unsigned,
 )
-from hookline.settings.policy.state import PolicyState
-from hookline.settings.read import Layer, read_layer
+from hookline.protocol.constants import POLICY_DIR_VARIABLE, ConfigSource
+from hookline.protocol.hook_entry import HookEntry
+from hookline.settings.decode.settings import decode_settings
+from hookline.settings.read.files import Layer, read_layer
+from hookline.settings.read.policy_state import PolicyState
 
 SETTINGS = "settings.json"
 # Room for signatures, which come later.
@@ -36,16 +36,16 @@ _SIGNATURES_BYTES = 16 * 256
 _LEFT_OUT = ("__pycache__",)
 _NAMED = re.compile(rf"\$\{{?{POLICY_DIR_VARIABLE}\}}?[\"']?/([A-Za-z0-9._/-]+)")
 
-# Paths that only the machine of whoever packs may have; programs of the system are everywhere.
+# Paths that may exist only on the packing machine; programs of the system are everywhere.
 _ELSEWHERE = re.compile(r"""(?:^|[\s"'=])((?:~|\$\{?HOME\}?)?/(?!usr/|bin/|sbin/|dev/|etc/|proc/)[^\s"';|&<>]+)""")
 
 
 class Packed(NamedTuple):
-    """A bundle that nobody has signed yet."""
+    """A bundle without a signature."""
 
     bundle: Bundle
     warnings: tuple[str, ...]
-    """What is odd about its settings, and does not keep it from being used."""
+    """Warnings about its settings."""
 
 
 def pack(directory: Path, *, version: int, expires: datetime, teams: Sequence[str]) -> Packed:
@@ -58,14 +58,14 @@ def pack(directory: Path, *, version: int, expires: datetime, teams: Sequence[st
         version=version, issued=now(), expires=expires, teams=tuple(teams), settings=dict(layer.values), files=files
     )
     warnings = _check(layer, bundle)
-    # What every machine is going to check.
+    # Every machine checks these.
     envelope = unsigned(bundle)
     envelope.document  # noqa: B018
     size = len(envelope.to_bytes()) + _SIGNATURES_BYTES
     if size > MOST_BYTES:
         raise UsageError(
             f"the bundle would have {size / 2**20:.0f} MiB, and machines take {MOST_BYTES >> 20} at most (files grow by"
-            " a third in it); take out what is no script"
+            " a third in it); remove files that are not scripts"
         )
     return Packed(bundle, warnings)
 
@@ -86,7 +86,7 @@ def _files(directory: Path) -> Iterator[tuple[str, PackedFile]]:
                 continue
             count += 1
             if count > MOST_FILES:
-                raise UsageError(f"{directory} has more than {MOST_FILES} files; take out what is no script")
+                raise UsageError(f"{directory} has more than {MOST_FILES} files; remove files that are not scripts")
             yield shown, _file(path, shown)
 
 
@@ -105,7 +105,7 @@ _MACHINE = {"hooksConfig": {"fleet": {"servers": ["nats://machine"]}}}
 
 
 def _check(layer: Layer, bundle: Bundle) -> tuple[str, ...]:
-    """What is odd; UsageError for hooks that would not run on any machine."""
+    """Return the warnings; raises UsageError for hooks that would not run on any machine."""
     as_policy = layer._replace(source=ConfigSource.POLICY, policy=PolicyState(version=bundle.version))
     # Remote hooks of a policy ask the server that the machine's own system settings name.
     machine = layer._replace(source=ConfigSource.SYSTEM, origin="a machine", values=_MACHINE, problems=(), text=None)

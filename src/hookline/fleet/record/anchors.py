@@ -1,4 +1,4 @@
-"""Signed heads outside of the stream: in a file, or in a git repository, that whoever keeps the stream can't change."""
+"""Signed heads outside the stream: in a file or a git repository that the stream's administrator can't change."""
 
 import os
 import subprocess
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from hookline.contract.fleet import token_of
 from hookline.errors import UsageError
 from hookline.files import open_regular
+from hookline.fleet.names import token_of
 from hookline.fleet.record.keys import Opened, open_signed
 from hookline.fleet.record.source import Source
 from hookline.fleet.record.statement import Statement
@@ -31,7 +31,7 @@ class Anchors:
         self._tell = tell
 
     def add(self, signed: bytes) -> None:
-        """Appends a head; what goes wrong is told, and stops nothing."""
+        """Append a head; reports an error without raising it."""
         file = self._path / self._name if self._path.is_dir() else self._path
         try:
             descriptor = open_regular(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -61,13 +61,13 @@ class Anchors:
                     self._tell(f"git can't be run for the anchors: {error.strerror}")
                     return
                 if done.returncode:
-                    said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-                    self._tell(f"git {words[0]} failed in {self._path}: {said}")
+                    detail = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+                    self._tell(f"git {words[0]} failed in {self._path}: {detail}")
                     return
 
 
 def read_anchors(path: Path) -> Iterator[tuple[int, Opened[Statement] | None]]:
-    """The statements in a file, with the numbers of their lines; None for a line that is no statement."""
+    """The statements in a file, with the numbers of their lines; None for a line that is not a statement."""
     files = sorted(path.glob("*.anchors")) if path.is_dir() else [path]
     for file in files:
         try:

@@ -8,8 +8,8 @@ import msgspec
 from hookline.fleet.record.message import Arrival
 from hookline.fleet.record.source import Source
 from hookline.fleet.record.statement import Statement, StatementKind
-from hookline.log.chain import Head, Link
-from hookline.log.verify import ChainCheck, is_record
+from hookline.log.read.verify import ChainCheck, is_record
+from hookline.log.write.chain import Head, Link
 
 MOST_FINDINGS = 1000
 _UNSIGNED_S = 600.0
@@ -35,7 +35,7 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 class SourceReport(msgspec.Struct, kw_only=True, rename="camel"):
-    """What was found about one chain."""
+    """The findings about one chain."""
 
     source: Source
     records: int = 0
@@ -167,14 +167,14 @@ class SourceCheck:
 
     def _add_linked(self, strand: _Strand, line: bytes, link: Link) -> bool:
         """Takes one record, and returns whether it was there before."""
-        known = strand.hash_of(link.seq)
-        if known == link.hash and strand.first is not None and link.seq >= strand.first:
+        expected = strand.hash_of(link.seq)
+        if expected == link.hash and strand.first is not None and link.seq >= strand.first:
             self.report.again += 1
             prev = strand.hash_of(link.seq - 1)
             if prev is not None and not link.follows(prev):
                 self.report.find(f"a copy of record {link.seq} was changed")
             return True
-        if known is not None and strand.first is not None and link.seq >= strand.first:
+        if expected is not None and strand.first is not None and link.seq >= strand.first:
             self.report.find(f"there are two different records with the number {link.seq}: one was changed or invented")
             return False
         if message := strand.extend(link):

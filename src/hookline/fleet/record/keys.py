@@ -1,4 +1,4 @@
-"""A machine's key: signs what the machine says of itself, so that nobody else can say it."""
+"""A machine's key: it signs statements and heartbeats, so that no other machine can forge them."""
 
 import os
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from hookline.ed25519 import SEED_BYTES, is_signed_by, signing_key
 from hookline.errors import HooklineError
 from hookline.files import locked, make_private_directory, read_private, state_path, write_atomically
+from hookline.fleet.ed25519 import SEED_BYTES, is_signed_by, signing_key
 
 # So that nothing that is signed for another purpose counts as a statement.
 _PURPOSE = b"hookline statement 1\n"
@@ -17,7 +17,7 @@ _LONGEST = 512 * 1024
 Stated = TypeVar("Stated")
 
 
-class Signed(msgspec.Struct, frozen=True):
+class SignedStatement(msgspec.Struct, frozen=True):
     """A statement as it travels: its JSON as a text, because a signature covers bytes."""
 
     statement: str
@@ -45,7 +45,7 @@ class MachineKey:
         """The statement, signed, as it travels."""
         text = msgspec.json.encode(statement)
         signature = self._key.sign(_PURPOSE + text).signature
-        return msgspec.json.encode(Signed(text.decode(), self.public, signature.hex()))
+        return msgspec.json.encode(SignedStatement(text.decode(), self.public, signature.hex()))
 
 
 def default_key_path() -> Path:
@@ -68,16 +68,16 @@ def machine_key(path: Path | None = None) -> MachineKey:
 
 
 def open_signed(data: bytes, kind: type[Stated]) -> Opened[Stated] | None:
-    """The statement in a message, with whether its signature is right; None for anything that is no statement."""
+    """The statement in a message, with whether its signature is right; None for anything that is not a statement."""
     try:
-        signed = msgspec.json.decode(data[:_LONGEST], type=Signed)
+        signed = msgspec.json.decode(data[:_LONGEST], type=SignedStatement)
         statement = msgspec.json.decode(signed.statement, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return Opened(statement, signed.key, _is_genuine(signed))
 
 
-def _is_genuine(signed: Signed) -> bool:
+def _is_genuine(signed: SignedStatement) -> bool:
     try:
         key, signature = bytes.fromhex(signed.key), bytes.fromhex(signed.signature)
         message = _PURPOSE + signed.statement.encode()

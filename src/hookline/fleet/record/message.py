@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 import msgspec
 
-from hookline.child.jetstream import Stored
-from hookline.contract.fleet import token_of
+from hookline.fleet.names import token_of
+from hookline.fleet.nats.jetstream import Stored
+from hookline.fleet.record.backlog import Batch
 from hookline.fleet.record.keys import Opened, open_signed
-from hookline.fleet.record.source import Place, Source
+from hookline.fleet.record.source import RecordPlace, Source
 from hookline.fleet.record.statement import Hash, Statement
-from hookline.log.outgoing import Batch
 
 _HEADER = "Hookline"
 _ID = "Nats-Msg-Id"
@@ -24,7 +24,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 
 class _Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """What the header of a message says."""
+    """The header of a message."""
 
     machine: str
     user: str
@@ -41,7 +41,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     team: str
     source: Source
     prev: str
-    """What the hash of the record before the first is said to be."""
+    """The claimed hash of the record before the first."""
     lines: tuple[bytes, ...]
     seconds: float
     """When the server stored them."""
@@ -54,21 +54,21 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
     opened: Opened[Statement]
     seconds: float
     about: Source | None = None
-    """The chain that it is compared with, where that has no place of its own: a log in a file."""
+    """The chain of a log file, which has no place on the server."""
 
     @property
     def source(self) -> Source:
-        """Whose chain it is about."""
+        """The chain that it describes."""
         return self.about or self.statement.source
 
     @property
     def statement(self) -> Statement:
-        """What it says."""
+        """The content."""
         return self.opened.statement
 
 
 class Foreign(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that is none of ours, or is not what its subject allows."""
+    """A message of another program, or one that its subject does not allow."""
 
     team: str
     machine: str
@@ -76,7 +76,7 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-def messages_of(batch: Batch, place: Place, most: int) -> Iterator[tuple[bytes, Mapping[str, str]]]:
+def messages_of(batch: Batch, place: RecordPlace, most: int) -> Iterator[tuple[bytes, Mapping[str, str]]]:
     """The bodies and headers of a batch: one message, or several for a line that is longer than a message may be."""
     name = hashlib.sha256(f"{place.source}\n{batch.prev}\n".encode() + batch.lines).hexdigest()[:40]
     pieces = [batch.lines[start : start + most] for start in range(0, len(batch.lines), most)]
@@ -88,7 +88,7 @@ def messages_of(batch: Batch, place: Place, most: int) -> Iterator[tuple[bytes, 
 
 
 async def arrivals(messages: AsyncIterator[Stored]) -> AsyncIterator[Arrival | Stated | Foreign]:
-    """What the messages of the stream hold."""
+    """Yield the content of the messages of the stream."""
     joining = _Joining()
     async for message in messages:
         team, machine = _names(message.subject)
@@ -97,8 +97,8 @@ async def arrivals(messages: AsyncIterator[Stored]) -> AsyncIterator[Arrival | S
             continue
         envelope = _envelope(message)
         if envelope is None or token_of(envelope.machine) != machine:
-            said = "" if envelope is None else f" is said to be of {envelope.machine[:80]!r}, which"
-            why = f"a message{said} is not what a machine sends"
+            claim = "" if envelope is None else f" claims to be of {envelope.machine[:80]!r}, which"
+            why = f"a message{claim} is not what a machine sends"
             yield Foreign(team=team, machine=machine, why=why, seconds=message.seconds)
             continue
         data = joining.add(envelope, message.data)
@@ -112,9 +112,9 @@ def _stated(message: Stored, team: str, machine: str) -> Stated | Foreign:
     opened = open_signed(message.data, Statement)
     if opened is None:
         return Foreign(team=team, machine=machine, why="a statement can't be read", seconds=message.seconds)
-    said = opened.statement
-    if (token_of(said.team), token_of(said.machine)) != (team, machine):
-        why = f"a statement of {said.machine[:80]!r} stands among those of this machine"
+    statement = opened.statement
+    if (token_of(statement.team), token_of(statement.machine)) != (team, machine):
+        why = f"a statement of {statement.machine[:80]!r} stands among those of this machine"
         return Foreign(team=team, machine=machine, why=why, seconds=message.seconds)
     return Stated(team=team, opened=opened, seconds=message.seconds)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.wire import parse_json, stringify_json
 from hookline.files import open_regular
 from hookline.fleet.record.message import Arrival, Foreign, Stated
 from hookline.fleet.record.source import Source
-from hookline.log.chain import Link
+from hookline.log.write.chain import Link
+from hookline.protocol.text.json_text import parse_json, stringify_json
 
 MOST_BYTES = 1024**3
 """How much is copied, at most."""

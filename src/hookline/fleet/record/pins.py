@@ -40,10 +40,10 @@ def add_pins(seen: Mapping[Person, str], path: Path | None = None) -> None:
     path = path or pins_path()
     make_private_directory(path.parent)
     with suppress(OSError), locked(path):
-        known = read_pins(path)
-        if seen.keys() <= known.keys():
+        pinned = read_pins(path)
+        if seen.keys() <= pinned.keys():
             return
-        rows = [(*person, key) for person, key in sorted({**seen, **known}.items())]
+        rows = [(*person, key) for person, key in sorted({**seen, **pinned}.items())]
         write_atomically(path, msgspec.json.encode(rows))
 
 

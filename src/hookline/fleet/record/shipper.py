@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.child.jetstream import store
 from hookline.errors import HooklineError
 from hookline.files import locked, make_private_directory, write_atomically
+from hookline.fleet.nats.jetstream import store
 from hookline.fleet.record.anchors import Anchors
+from hookline.fleet.record.backlog import Batch, Cursor, next_batch
 from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import messages_of
-from hookline.fleet.record.source import Place
+from hookline.fleet.record.source import RecordPlace
 from hookline.fleet.record.statement import StatementKind, state
-from hookline.log.chain import Head
-from hookline.log.outgoing import Batch, Cursor, next_batch
+from hookline.log.write.chain import Head
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -49,7 +49,7 @@ def read_progress(log: Path) -> Progress:
     try:
         return msgspec.json.decode(progress_path(log).read_bytes(), type=Progress)
     except (OSError, msgspec.MsgspecError):
-        # All of it is sent again then; whoever reads the stream knows records by their hashes.
+        # All of it is sent again then; readers of the stream recognize records by their hashes.
         return Progress()
 
 
@@ -85,7 +85,7 @@ class Shipper:
     def __init__(
         self,
         log: Path,
-        place: Place,
+        place: RecordPlace,
         key: MachineKey,
         *,
         anchors: Anchors | None = None,
@@ -141,7 +141,7 @@ class Shipper:
         cursor, sending = self.progress.cursor, self.progress.sending
         size = _size_of(self._log)
         if sending is None and size == self._seen:
-            return None  # nobody has written since there was nothing to send
+            return None  # no record was written since there was nothing to send
         most = self._room(max_payload)
         if sending is not None:
             # A batch is in one file: the one of the cursor, or the next.

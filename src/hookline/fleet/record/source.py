@@ -1,4 +1,4 @@
-"""Whose records they are: a machine, a person on it, and one of that person's logs."""
+"""The owner of records: a machine, a user on it, and one of that user's logs."""
 
 import hashlib
 import os
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from hookline.contract.fleet import anchor_subject, audit_subject, machine_name
+from hookline.fleet.names import anchor_subject, audit_subject, machine_name
 from hookline.log.consent import user_name
-from hookline.settings.schema import FleetSettings
+from hookline.settings.decode.schema import FleetSettings
 
 _LONGEST_NAME = 200
 
@@ -31,7 +31,7 @@ class Source(msgspec.Struct, frozen=True, order=True):
         return (self.machine, self.user)
 
 
-class Place(msgspec.Struct, frozen=True):
+class RecordPlace(msgspec.Struct, frozen=True):
     """Where on the server a machine's records go."""
 
     team: str
@@ -48,7 +48,9 @@ class Place(msgspec.Struct, frozen=True):
         return anchor_subject(self.team, self.source.machine)
 
 
-def place_of(fleet: FleetSettings, log: Path) -> Place:
+def place_of(fleet: FleetSettings, log: Path) -> RecordPlace:
     """The place of a log of this machine."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(log))).hexdigest()[:12]
-    return Place(fleet.team, Source(machine_name(fleet.machine)[:_LONGEST_NAME], user_name()[:_LONGEST_NAME], name))
+    return RecordPlace(
+        fleet.team, Source(machine_name(fleet.machine)[:_LONGEST_NAME], user_name()[:_LONGEST_NAME], name)
+    )

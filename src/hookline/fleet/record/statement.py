@@ -1,20 +1,20 @@
-"""What a machine states about its chain of records, and signs: where it ends, and what it lacks."""
+"""A signed statement of a machine about its chain of records: its end, and its gaps."""
 
 from enum import StrEnum
 from typing import Annotated
 
 import msgspec
 
-from hookline.contract.wire import utc_timestamp
-from hookline.fleet.record.source import Place, Source
-from hookline.log.chain import Head
+from hookline.fleet.record.source import RecordPlace, Source
+from hookline.log.write.chain import Head
+from hookline.protocol.text.json_text import utc_timestamp
 
 Hash = Annotated[str, msgspec.Meta(pattern=r"^(?:[0-9a-f]{64})?$", max_length=64)]
 """The hash of a record, or nothing."""
 
 
 class StatementKind(StrEnum):
-    """What a statement is about."""
+    """The kinds of statements."""
 
     HEAD = "head"
     """The chain had this last record: nothing up to it can be missing."""
@@ -39,7 +39,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> Source:
-        """Whose chain it is about."""
+        """The chain that it describes."""
         return Source(self.machine, self.user, self.log)
 
     @property
@@ -48,7 +48,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
         return Head(self.seq, self.hash)
 
 
-def state(place: Place, kind: StatementKind, head: Head, first: int = 0) -> Statement:
+def state(place: RecordPlace, kind: StatementKind, head: Head, first: int = 0) -> Statement:
     """A statement about a chain."""
     whose = msgspec.structs.asdict(place.source)
     return Statement(kind=kind, team=place.team, **whose, seq=head.seq, hash=head.hash, first=first)

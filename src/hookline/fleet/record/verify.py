@@ -11,15 +11,15 @@ import msgspec
 from hookline.fleet.record.chains import MOST_FINDINGS, SourceCheck, SourceReport, Window
 from hookline.fleet.record.message import Arrival, Foreign, Stated
 from hookline.fleet.record.source import Source
-from hookline.log.chain import Link
+from hookline.log.write.chain import Link
 
 
-class Verification(msgspec.Struct, kw_only=True):
-    """What was found about all machines that were asked for."""
+class AuditResult(msgspec.Struct, kw_only=True):
+    """The findings about all chosen machines."""
 
     sources: list[SourceReport]
     findings: list[str]
-    """What can't be said of one chain: foreign messages and forged statements."""
+    """Findings that belong to no chain: foreign messages and forged statements."""
 
     @property
     def is_intact(self) -> bool:
@@ -57,10 +57,10 @@ class Audit:
             what = f"the {statement.kind} of record {statement.seq} at {statement.time}"
             self._find(f"{statement.source}: a statement is forged, its signature is wrong ({what})")
 
-    def finish(self) -> Verification:
-        """What was found."""
+    def finish(self) -> AuditResult:
+        """The findings."""
         reports = [check.finish(self._keys.get(source.person)) for source, check in sorted(self._checks.items())]
-        return Verification(sources=reports, findings=self._findings)
+        return AuditResult(sources=reports, findings=self._findings)
 
     def _check(self, source: Source) -> SourceCheck:
         if source not in self._checks:

@@ -4,15 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hookline.contract.llm import GenerateContentParameters, ToolMode
 from hookline.formats.genai import response
-from hookline.formats.genai.parts import field, with_fields
+from hookline.formats.genai.contents import field, with_fields
 from hookline.formats.genai.tool_config import overlay_tool_config
 from hookline.formats.genai.tools import declared_names, permitted_tools
+from hookline.protocol.llm import GenerateContentParameters, ToolMode
 
 
 def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -> Any:
-    """The response with the hooks' texts in place of its own; the base itself when nothing changes.
+    """Return the response with the hooks' texts in place of the originals; the base itself when nothing changes.
 
     Without a base it is a new response of text alone.
     """

@@ -4,11 +4,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hookline.contract.llm import GenerateContentParameters, HookToolConfig, LLMConfig, LLMMessage, LLMRequest
-from hookline.contract.text import whole_text
-from hookline.formats.conversation import read_messages_of, rewrite_contents
+from hookline.formats.conversation import rewrite_contents
 from hookline.formats.genai import contents, sdk
-from hookline.formats.genai.parts import field, has_call, is_content, parts_of, snake, texts_of, with_fields, with_parts
+from hookline.formats.genai.contents import (
+    field,
+    fields,
+    has_call,
+    is_content,
+    parts_of,
+    snake,
+    texts_of,
+    with_fields,
+    with_parts,
+)
 from hookline.formats.genai.tool_config import apply_tool_config, to_hook_tool_config
 from hookline.formats.genai.tools import without_forbidden
 from hookline.formats.hook_format import (
@@ -18,8 +26,11 @@ from hookline.formats.hook_format import (
     overlay_llm_request,
     split_system,
 )
+from hookline.protocol.llm import GenerateContentParameters, LLMConfig, LLMMessage, LLMRequest
+from hookline.protocol.text.strings import whole_text
 
 _ATTRIBUTES = {name: snake(name) for name in GENERATION}
+_REQUEST = {name: snake(name) for name in ("model", "contents", "config", "generationConfig")}
 
 
 def is_sdk_request(value: Any) -> bool:
@@ -30,57 +41,79 @@ def is_sdk_request(value: Any) -> bool:
 
 
 def to_hook_llm_request(params: Any) -> LLMRequest:
-    """What hooks see of a model request: its texts, its generation parameters and its tool configuration.
+    """Return a model request as hooks see it: texts, generation parameters and tool configuration.
 
     Raises FormatError for contents in which a text could be missed, such as those of another API.
     """
-    config = field(params, "config") or field(params, "generation_config")
+    given = fields(params, _REQUEST)
+    config = given["config"] or given["generationConfig"]
     request: LLMRequest = {
-        "model": field(params, "model") or "",
-        "messages": read_messages_of(contents.list_contents(field(params, "contents")), contents),
+        "model": given["model"] or "",
+        "messages": contents.read_messages(given["contents"]),
         "config": _to_hook_config(config),
     }
-    tool_config = to_hook_tool_config(field(config, "tool_config"))
-    if tool_config:
-        request["toolConfig"] = tool_config
+    tool_config = None if config is None else field(config, "tool_config")
+    if tool_config is not None and (chosen := to_hook_tool_config(tool_config)):
+        request["toolConfig"] = chosen
     return request
 
 
 def from_hook_llm_request(
     hook_request: Mapping[str, Any], base: GenerateContentParameters | None = None
 ) -> GenerateContentParameters:
-    """The SDK request that a hook asks for; whatever the hook left out, or could not see, is the base's.
+    """Return the SDK request that a hook asks for; whatever the hook left out, or could not see, is the base's.
 
     Returns the base itself when the hook changes nothing. System messages become part of the base's system instruction.
     """
-    given = base or GenerateContentParameters(model="", contents=[])
-    told = to_hook_llm_request(given)
-    wanted: Any = overlay_llm_request(told, hook_request)
-    messages, instructions = wanted["messages"], list[str]()
+    replaces = message_text(hook_request.get("systemInstruction")) is not None
     if base is not None:
-        messages, instructions = split_system(messages, told["messages"])
-    is_replaced = message_text(hook_request.get("systemInstruction")) is not None
-    instruction = _instruct(field(given.config, "system_instruction"), instructions, is_replaced=is_replaced)
-    request = replace(
-        given,
-        model=wanted["model"],
-        contents=_rewrite(given.contents, told["messages"], messages),
-        config=_apply_config(given.config, told, wanted, instruction),
-    )
-    unchanged = request.model == given.model and request.contents is given.contents and request.config is given.config
-    return given if unchanged else request
+        shown = to_hook_llm_request(base)
+        return write_request(base, shown, overlay_llm_request(shown, hook_request), replaces_instruction=replaces)
+    empty = GenerateContentParameters(model="", contents=[])
+    shown = to_hook_llm_request(empty)
+    wanted = overlay_llm_request(shown, hook_request)
+    return _written(empty, shown, wanted, wanted["messages"], None)
+
+
+def write_request(
+    base: GenerateContentParameters,
+    shown: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    *,
+    replaces_instruction: bool = False,
+) -> GenerateContentParameters:
+    """Return the base with the difference between the request that hooks were shown and the one that they want.
+
+    Returns the base itself when there is none. `replaces_instruction` makes system messages that hooks added take the
+    place of the base's system instruction, which hooks are not shown.
+    """
+    messages, texts = wanted["messages"], list[str]()
+    if messages is not shown["messages"]:
+        messages, texts = split_system(messages, shown["messages"])
+    current = field(base.config, "system_instruction")
+    return _written(base, shown, wanted, messages, _instruct(current, texts, is_replaced=replaces_instruction))
+
+
+def _written(
+    base: GenerateContentParameters,
+    shown: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    messages: list[LLMMessage],
+    instruction: Any,
+) -> GenerateContentParameters:
+    contents_now = base.contents
+    if messages != shown["messages"]:
+        contents_now = rewrite_contents(listed(base.contents), messages, contents)
+    config = _apply_config(base.config, shown, wanted, instruction)
+    if wanted["model"] == shown["model"] and contents_now is base.contents and config is base.config:
+        return base
+    return replace(base, model=wanted["model"] or base.model, contents=contents_now, config=config)
 
 
 def append_system_note(params: GenerateContentParameters, text: str) -> GenerateContentParameters:
     """The request with a last text part for the model's eyes; the caller's own objects stay as they are."""
     *earlier, last = listed(params.contents) or [[]]
     return replace(params, contents=[*earlier, *_with_note(last, whole_text(f"[System] {text}"))])
-
-
-def _rewrite(current: Any, told: list[LLMMessage], messages: list[LLMMessage]) -> Any:
-    if messages == told:
-        return current
-    return rewrite_contents(listed(current), messages, contents)
 
 
 def _with_note(content: Any, note: str) -> list[Any]:
@@ -99,12 +132,12 @@ def _with_part(content: Any, text: str) -> Any:
     return with_parts(content, [*parts_of(content), part])
 
 
-def _apply_config(config: Any, told: LLMRequest, wanted: LLMRequest, instruction: Any) -> Any:
-    before, after = told["config"], wanted["config"]
+def _apply_config(config: Any, shown: Mapping[str, Any], wanted: Mapping[str, Any], instruction: Any) -> Any:
+    before, after = shown.get("config") or {}, wanted.get("config") or {}
     changes: dict[str, Any] = {
         attribute: after.get(name) for name, attribute in _ATTRIBUTES.items() if after.get(name) != before.get(name)
     }
-    changes |= _changed_tools(config, told.get("toolConfig", {}), wanted.get("toolConfig", {}))
+    changes |= _changed_tools(config, shown.get("toolConfig") or {}, wanted.get("toolConfig") or {})
     if instruction is not field(config, "system_instruction"):
         changes["system_instruction"] = instruction
     if not changes:
@@ -112,13 +145,13 @@ def _apply_config(config: Any, told: LLMRequest, wanted: LLMRequest, instruction
     return sdk.types().GenerateContentConfig(**changes) if config is None else with_fields(config, **changes)
 
 
-def _changed_tools(config: Any, told: HookToolConfig, wanted: HookToolConfig) -> dict[str, Any]:
-    if wanted == told:
+def _changed_tools(config: Any, shown: Any, wanted: Any) -> dict[str, Any]:
+    if wanted == shown:
         return {}
     tools = field(config, "tools")
     kept = without_forbidden(tools, wanted)
     changes = {} if kept is tools else {"tools": kept}
-    return {**changes, "tool_config": apply_tool_config(field(config, "tool_config"), told, wanted)}
+    return {**changes, "tool_config": apply_tool_config(field(config, "tool_config"), shown, wanted)}
 
 
 def _instruct(current: Any, texts: list[str], *, is_replaced: bool) -> Any:
@@ -134,9 +167,12 @@ def _instruct(current: Any, texts: list[str], *, is_replaced: bool) -> Any:
 
 
 def _to_hook_config(config: Any) -> LLMConfig:
-    values = {name: field(config, attribute) for name, attribute in _ATTRIBUTES.items()}
-    copied = {name: list(value) if isinstance(value, list | tuple) else value for name, value in values.items()}
-    seen: Any = {name: value for name, value in copied.items() if value is not None}
+    if config is None:
+        return {}
+    values = fields(config, _ATTRIBUTES).items()
+    seen: Any = {
+        name: list(value) if isinstance(value, list | tuple) else value for name, value in values if value is not None
+    }
     shown: LLMConfig = seen
     return shown
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from hookline.contract.llm import LLMCandidate, LLMResponse, LLMSafetyRating, LLMUsage
 from hookline.errors import FormatError
 from hookline.formats.genai import sdk
-from hookline.formats.genai.contents import check_content
-from hookline.formats.genai.parts import (
+from hookline.formats.genai.contents import (
+    check_content,
     field,
     is_thought,
     parts_of,
@@ -23,6 +22,7 @@ from hookline.formats.genai.parts import (
 )
 from hookline.formats.hook_format import candidate_texts, hook_candidates, listed
 from hookline.formats.native import shape_of
+from hookline.protocol.llm import LLMCandidate, LLMResponse, LLMSafetyRating, LLMUsage
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse
@@ -50,7 +50,7 @@ def is_sdk_response(value: Any) -> bool:
 
 
 def to_hook_llm_response(response: Any) -> LLMResponse:
-    """What hooks see of a model response: the texts of its candidates, why they ended, and the token counts.
+    """Return a model response as hooks see it: the candidates' texts, why they ended, and the token counts.
 
     Raises FormatError for a response of another API.
     """
@@ -62,7 +62,7 @@ def to_hook_llm_response(response: Any) -> LLMResponse:
         if isinstance(content := field(candidate, "content"), Mapping):  # the SDK's own objects have known fields only
             check_content(content, f"candidates[{number}].content")
     seen: LLMResponse = {"candidates": [_to_hook_candidate(candidate) for candidate in candidates]}
-    # The SDK's own `text` is no field of its JSON, and warns about calls.
+    # The SDK's own `text` is not a field of its JSON, and warns about calls.
     given = response.get("text") if isinstance(response, Mapping) else None
     text = given if isinstance(given, str) else _spoken_text(candidates[0]) if candidates else ""
     if text:
@@ -95,7 +95,7 @@ def replace_response_text(original: Any, modified: Any) -> "GenerateContentRespo
     after = [candidate for old, new in pairs if (candidate := _replace(old, new)) is not None]
     response: GenerateContentResponse = original
     if len(after) != len(before) or any(old is not new for old, new in zip(before, after, strict=True)):
-        # What the SDK parsed from the old text would let it through.
+        # `parsed` still holds the old text.
         response = with_fields(original, candidates=after, parsed=None)
     return response
 

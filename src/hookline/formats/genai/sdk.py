@@ -34,6 +34,12 @@ def errors() -> ModuleType:
     return _load("errors")
 
 
+def response_from_json(value: Any) -> "GenerateContentResponse":
+    """Return a response, or a chunk of one, from its JSON form; unknown fields are dropped."""
+    response: GenerateContentResponse = types().GenerateContentResponse.model_validate(value, extra="ignore")
+    return response
+
+
 def make_client(base_url: str | None = None) -> Any:
     """A client that its own environment variables configure (GEMINI_API_KEY and others); the caller closes it."""
     types()

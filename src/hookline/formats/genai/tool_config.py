@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hookline.contract.llm import HookToolConfig, ToolMode
 from hookline.formats.genai import sdk
-from hookline.formats.genai.parts import field, with_fields, word
+from hookline.formats.genai.contents import field, with_fields, word
 from hookline.formats.hook_format import listed, overlay_hook_tool_config, read_tool_config
+from hookline.protocol.llm import HookToolConfig, ToolMode
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import ToolConfig

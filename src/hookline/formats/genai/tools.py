@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookline.contract.llm import HookToolConfig
-from hookline.formats.genai.parts import field, snake, with_fields
+from hookline.formats.genai.contents import field, snake, with_fields
 from hookline.formats.hook_format import listed
+from hookline.protocol.llm import HookToolConfig
 
 Permits = Callable[[str], bool]
 
 
 def permitted_tools(tools: Any, permits: Permits) -> Any:
-    """Those of the tools that may be offered; the same object when all may be, None when none is left."""
+    """Return the tools that may be offered; the same object if all may be, None if none is left."""
     return _changed(tools, lambda tool: _permitted(tool, permits, permits))
 
 

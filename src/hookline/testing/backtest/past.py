@@ -1,4 +1,4 @@
-"""What happened on this machine: events of our log, and calls of other agents' transcripts, one after another."""
+"""Recorded events of this machine: those of the log, and the calls in other agents' transcripts."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hookline.bridge.made import questions_of
-from hookline.contract.events import HookEventName
+from hookline.bridge.transcript_events import events_for_call
+from hookline.dialects.transcripts.find import AGENTS, OWN, find_transcripts, read_transcript
+from hookline.dialects.transcripts.lines import json_lines
+from hookline.dialects.transcripts.tool_call import Fate
 from hookline.errors import UsageError
-from hookline.history.lines import json_lines
-from hookline.history.made import Fate
-from hookline.history.transcripts import AGENTS, OWN, find_transcripts, read_transcript
-from hookline.log.entry import LogQuery, is_canary_record
-from hookline.log.reader import LogReader
-from hookline.proof.canary import is_canary
+from hookline.log.read.entry import LogQuery, is_canary_record
+from hookline.log.read.reader import LogReader
+from hookline.protocol.events import HookEventName
+from hookline.settings.canary import is_canary
 from hookline.testing.cases.case import Outcome
 from hookline.testing.cases.recorded import NotRecordedError, read_event
 
@@ -29,7 +29,7 @@ class Past:
     event: HookEventName
     fields: Mapping[str, Any]
     before: Outcome | None
-    """What came of it; None where a transcript says that it was refused, but not by whom."""
+    """The outcome; None where a transcript shows a refusal without its source."""
     ran: bool
     """True for a tool call that was made."""
     time: str
@@ -38,7 +38,7 @@ class Past:
 
 @dataclass(slots=True)
 class LeftOut:
-    """What could not be used."""
+    """Events that could not be used."""
 
     not_recorded: int = 0
     """Events whose input is not in the log."""
@@ -93,9 +93,9 @@ def _of_log(path: Path, project: str | None, since: str | None, left_out: LeftOu
                 event=event.event,
                 fields=event.fields,
                 before=event.outcome,
-                ran=event.event is HookEventName.BEFORE_TOOL and event.outcome is Outcome.GOES_ON,
+                ran=event.event is HookEventName.BEFORE_TOOL and event.outcome is Outcome.ALLOWED,
                 time=event.time,
-                origin=f"hookline log show {event.fire}",
+                origin=f"hookline log {event.fire}",
             )
 
 
@@ -119,12 +119,12 @@ def _of_transcript(
         if project is not None and os.path.realpath(call.cwd or "/") != project:
             left_out.elsewhere += 1
             continue
-        for question in questions_of(call):
+        for question in events_for_call(call):
             ran = call.fate is Fate.RAN
             yield Past(
                 event=HookEventName.BEFORE_TOOL,
                 fields=question,
-                before=Outcome.GOES_ON if ran else None,
+                before=Outcome.ALLOWED if ran else None,
                 ran=ran,
                 time=call.time,
                 origin=call.origin,
@@ -132,7 +132,7 @@ def _of_transcript(
 
 
 def _agent_of(path: Path) -> str | None:
-    """Whose transcript a file is; None for a log of hookline."""
+    """The agent that wrote a transcript; None for a log of hookline."""
     try:
         for number, line in json_lines(path):
             if line is None:

@@ -16,7 +16,7 @@ from hookline.testing.cases.case import Case, Expectation, Outcome, Place, outco
 from hookline.testing.cases.judge import deciders_of
 from hookline.testing.cases.run import Bench, MakeConfig
 
-_KEPT = (Outcome.BLOCKED, Outcome.STOPS, Outcome.DENIED)
+_KEPT = (Outcome.BLOCKED, Outcome.STOPPED, Outcome.DENIED)
 _MOST_KEPT = 2_000
 
 
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one version of the hooks decides about an input."""
+    """The decision of one version of the hooks about an input."""
 
     outcome: Outcome | None
     """None where it could not be judged, such as with a hook that is not trusted."""
@@ -57,7 +57,7 @@ class Change:
     now: Decision
 
     def cleaned(self, clean: Callable[[Any], Any]) -> "Change":
-        """The same with secrets replaced; those in the input are replaced in the reason, too."""
+        """The same with secrets replaced; secrets of the input are also replaced in the reason."""
         past = self.past
         shown = clean(
             {"fields": dict(past.fields), "origin": past.origin, "reason": self.now.reason, "by": self.now.by}
@@ -74,7 +74,7 @@ class Tally:
     made: int = 0
     """Tool calls that were made."""
     refused_now: int = 0
-    """Those of them that would be refused now."""
+    """The calls that would be refused now."""
     untried: int = 0
     why_untried: str = ""
     judged: int = 0
@@ -134,7 +134,7 @@ class Judge:
             self._store.unlink(missing_ok=True)
 
     async def decide(self, past: Past) -> Decision:
-        """What the hooks decide about an event; each input is fired once."""
+        """The decision of the hooks about an event; each input is fired once."""
         key = _key(past)
         known = self._known.get(key)
         if known is not None:
@@ -220,7 +220,7 @@ async def backtest(
 def _kind(before: Outcome, now: Outcome) -> Kind | None:
     if (before in _KEPT) != (now in _KEPT):
         return Kind.BLOCKS if now in _KEPT else Kind.FREES
-    return Kind.ASKS if now is Outcome.ASKS and before is not Outcome.ASKS else None
+    return Kind.ASKS if now is Outcome.ASKED and before is not Outcome.ASKED else None
 
 
 def _key(past: Past) -> bytes:

@@ -17,7 +17,7 @@ from hookline.errors import UsageError
 _GIT_S = 120.0
 _LONGEST_LINE = 4096
 _SUBMODULE = "160000"
-# What git reads in a git directory and in a work tree.
+# Files that git reads in a git directory and in a work tree.
 _READ_FILES = (
     "HEAD",
     "config",
@@ -31,7 +31,7 @@ _READ_FILES = (
 _LOOK_S = 20.0
 _READ_FOLDERS = ("refs", "objects", "reftable")
 _READ_IN_TREE = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
-# Neither the system's nor the user's configuration or attributes, no transport but that of a copy, and nobody is asked.
+# Neither the system's nor the user's configuration or attributes, only local transport, no questions.
 _ISOLATED = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -52,8 +52,8 @@ class NoCopyError(UsageError):
 def project_at(project: str, revision: str | None = None) -> Iterator[Path]:
     """A copy of the project at a revision, or as it is now with what is not committed. Raises NoCopyError.
 
-    The copy is a repository of its own, so that hooks can ask git there. What git ignores, such as an environment
-    with installed packages, is linked and not copied.
+    The copy is a separate repository, so that hooks can ask git there. Ignored files, such as an environment
+    with installed packages, are linked and not copied.
     """
     with TemporaryDirectory(prefix="hookline-backtest-") as folder:
         top, repository = _without_config(project, Path(os.path.realpath(folder), "repository"))
@@ -82,7 +82,7 @@ def _without_config(project: str, repository: Path) -> tuple[Path, Path]:
     """The root of the project's work tree, and a git directory with its objects and refs, but not its configuration.
 
     Filters, hooks, fsmonitor, remotes and everything else that makes git start a program are named in the
-    configuration, which an untrusted project brings along; git can't be told to ignore it where it is.
+    configuration, which an untrusted project brings along; git has no option to ignore it where it is.
     """
     top = Path(os.path.realpath(project))
     while not os.path.lexists(top / ".git"):
@@ -106,7 +106,7 @@ def _without_config(project: str, repository: Path) -> tuple[Path, Path]:
 def _checked(git: Path) -> tuple[Path, Path]:
     """The git directory of a work tree, and the one that it shares with others. NoCopyError for a FIFO or device there.
 
-    Git opens what it expects to be a file, and would wait for ever for somebody to write into a FIFO.
+    Git opens what it expects to be a file, and would wait forever for a writer of a FIFO.
     """
     _need_file(git)
     own = _followed(git)
@@ -135,7 +135,7 @@ def _checked(git: Path) -> tuple[Path, Path]:
 
 
 def _check_tree(top: Path) -> None:
-    """Raises NoCopyError for a FIFO or device in a work tree where git reads a file, in repositories inside it, too."""
+    """Raises NoCopyError for a FIFO or device where git reads a file, also in nested repositories."""
     for folder, folders, files in os.walk(top):
         for name in _READ_IN_TREE.intersection(files):
             _need_file(Path(folder, name))
@@ -238,7 +238,7 @@ def _make_real(copy: Path, folder: Path) -> None:
 
 
 def _git(repository: Path | None, *words: str, top: Path | None = None) -> str:
-    """The output of git in a git directory of ours; empty if it failed."""
+    """The output of git in hookline's own git directory; empty if it failed."""
     program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
     if program is None:
         raise NoCopyError("git can't be used here: it is not installed")

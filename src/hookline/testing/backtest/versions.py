@@ -9,12 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hookline.config import Config
-from hookline.contract.hooks import HookEntry
-from hookline.contract.vocabulary import FiredBy, HookType
-from hookline.settings.fingerprint import Fingerprinter
-from hookline.settings.paths import default_paths
-from hookline.settings.trust import TrustState, TrustStore, default_trust_path
+from hookline.client.config import Config
+from hookline.protocol.constants import FiredBy, HookType
+from hookline.protocol.hook_entry import HookEntry
+from hookline.settings.read.paths import default_paths
+from hookline.settings.trust.fingerprint import Fingerprinter
+from hookline.settings.trust.store import TrustState, TrustStore, default_trust_path
 from hookline.testing.backtest.scratch import NoCopyError, head_of, project_at
 from hookline.testing.cases.run import MakeConfig
 
@@ -63,7 +63,7 @@ def today(make: MakeIn, project: str) -> Iterator[Version]:
 def of_revision(project: str, revision: str) -> Iterator[Version]:
     """The hooks of a revision, in a copy of the project at that revision."""
     with project_at(project, revision) as copy:
-        # Named files are trusted: whoever names a revision wants its hooks to run.
+        # Named files are trusted: the user who names a revision wants its hooks to run.
         files = [path for _, path in default_paths(copy).by_source() if path.is_file()]
         settings = [path.read_bytes() for path in files]
         yield Version(

@@ -5,23 +5,23 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from hookline.contract.events import HookEventName
-from hookline.contract.verdict import Verdict
+from hookline.protocol.events import HookEventName
+from hookline.protocol.verdict import Verdict
 
 
 class Outcome(StrEnum):
-    """What an event came to, in a word."""
+    """The outcome of an event, in a word."""
 
     BLOCKED = "blocked"
     """The operation does not take place."""
-    GOES_ON = "goes on"
-    """Nothing keeps it, and no hook denied; hooks may have changed something."""
-    ASKS = "asks"
-    """A person has to agree first."""
-    STOPS = "stops"
+    ALLOWED = "allowed"
+    """It takes place, and no hook denied; hooks may have changed something."""
+    ASKED = "asked"
+    """The user must agree first."""
+    STOPPED = "stopped"
     """The agent ends after this event."""
     CONTINUES = "continues"
-    """The agent, which wanted to end its turn, goes on (AfterAgent)."""
+    """The agent wanted to end its turn and continues (AfterAgent)."""
     DENIED = "denied"
     """A hook denied where nothing can be blocked, such as AfterTool; the model may get the reason."""
 
@@ -29,18 +29,18 @@ class Outcome(StrEnum):
 def outcomes_of(verdict: Verdict) -> tuple[Outcome, ...]:
     """All words that fit, the one to show first: a stop before a tool also blocks it."""
     fitting = {
-        Outcome.STOPS: verdict.stop,
+        Outcome.STOPPED: verdict.stop,
         Outcome.CONTINUES: verdict.go_on,
         Outcome.BLOCKED: verdict.blocked,
-        Outcome.ASKS: verdict.ask,
+        Outcome.ASKED: verdict.ask,
         Outcome.DENIED: verdict.denied and not verdict.blocked and not verdict.go_on,
     }
-    return tuple(outcome for outcome, fits in fitting.items() if fits) or (Outcome.GOES_ON,)
+    return tuple(outcome for outcome, fits in fitting.items() if fits) or (Outcome.ALLOWED,)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in a file."""
+    """A position in a file."""
 
     file: str
     line: int | None = None
@@ -51,7 +51,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What must come of an event; None means that anything is right."""
+    """The expected outcome of an event; None accepts anything."""
 
     outcome: Outcome | None = None
     reason: str | None = None

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hookline.contract.answers import said
-from hookline.contract.hooks import HookEntry
-from hookline.contract.verdict import HookExecutionResult, Verdict
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.protocol.answers import or_none
+from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.verdict import HookExecutionResult, Verdict
 
 
 class Shown(StrEnum):
-    """What a hook did in one run, as far as coverage is concerned."""
+    """The effect of a hook in one run, for coverage."""
 
     BLOCK = "block"
     ALLOW = "allow"
@@ -29,7 +29,7 @@ class HookCoverage:
 
     @property
     def gaps(self) -> tuple[Shown, ...]:
-        """What no case has shown, of that which the hook's event allows."""
+        """The effects that the hook's event allows and no case has shown."""
         row = EVENT_TABLE[self.hook.event]
         can = {Shown.BLOCK: row.can_block or row.can_go_on, Shown.ALLOW: True, Shown.REWRITE: not row.only_watches}
         return tuple(kind for kind in Shown if can.get(kind, True) and not self.shown.get(kind))
@@ -46,7 +46,7 @@ def coverage_of(hooks: Iterable[HookEntry], verdicts: Iterable[Verdict]) -> list
 
 
 def shown_by(run: HookExecutionResult) -> Shown:
-    """What a hook did in one run."""
+    """Return the effect of a hook in one run."""
     if run.failed:
         return Shown.FAILURE
     answer = run.answer
@@ -55,7 +55,7 @@ def shown_by(run: HookExecutionResult) -> Shown:
     if answer.blocks or answer.stops or answer.asks:
         return Shown.BLOCK
     changes = (answer.tool_input, answer.tool_output, answer.llm_request, answer.llm_response, answer.prompt)
-    is_rewrite = any(said(change) is not None for change in (*changes, answer.tools, answer.context))
+    is_rewrite = any(or_none(change) is not None for change in (*changes, answer.tools, answer.context))
     return Shown.REWRITE if is_rewrite else Shown.ALLOW
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.events import HookEventName
-from hookline.contract.inputs import HookInput, input_problems
-from hookline.contract.wire import parse_json
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.protocol.events import HookEventName
+from hookline.protocol.inputs import HookInput, input_problems
+from hookline.protocol.text.json_text import parse_json
 from hookline.testing.cases.schema import CaseTable, InputTable
 
 MOST_INPUTS = 10_000
@@ -18,7 +18,7 @@ _LONGEST_LABEL = 60
 _SCALARS = ("tool", "prompt", "answer", "trigger")
 _TABLES = ("arguments", "input", "environment")
 
-# What each event has of the keys that are not `input`.
+# The keys of each event besides `input`.
 _USED: Mapping[HookEventName, tuple[str, ...]] = {
     HookEventName.BEFORE_TOOL: ("tool", "arguments"),
     HookEventName.AFTER_TOOL: ("tool", "arguments", "answer"),
@@ -32,7 +32,7 @@ _USED: Mapping[HookEventName, tuple[str, ...]] = {
 
 
 class CaseError(ValueError):
-    """What is wrong with a case, and the keys that lead to it."""
+    """A mistake in a case, and the keys that lead to it."""
 
     def __init__(self, message: str, *path: str) -> None:
         super().__init__(message)

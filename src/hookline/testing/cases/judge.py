@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hookline.contract.endings import show_ending, telling_line
-from hookline.contract.verdict import HookExecutionResult, Verdict
+from hookline.protocol.text.exit_text import show_ending, telling_line
+from hookline.protocol.verdict import HookExecutionResult, Verdict
 from hookline.testing.cases.case import Expectation, outcomes_of
 from hookline.testing.cases.patterns import is_found
 
@@ -21,7 +21,7 @@ class Difference:
 
 
 def judge(expected: Expectation, fields: Mapping[str, Any], verdict: Verdict) -> tuple[Difference, ...]:
-    """What is not as expected, given the event's own fields; nothing if all is well."""
+    """The differences from the expectation, given the event's own fields; none if the case passes."""
     return (
         *_outcome(expected, verdict),
         *_texts(expected, verdict),

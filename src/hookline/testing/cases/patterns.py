@@ -1,11 +1,10 @@
-"""The regular expressions of case files: ECMAScript, as matchers are, and searched within bounded time."""
+"""The regular expressions of case files: ECMAScript, as matchers are."""
 
-from hookline.child.bounded_search import quick_length, search
-from hookline.contract.matchers import pattern_fault
+from hookline.protocol.text.matchers import is_quick, pattern_fault
 
 
 def why_unusable(pattern: str) -> str | None:
-    """What is wrong with a pattern, or None."""
+    """The mistake in a pattern, or None."""
     import regress  # noqa: PLC0415 - few cases have patterns
 
     if fault := pattern_fault(pattern):
@@ -18,9 +17,7 @@ def why_unusable(pattern: str) -> str | None:
 
 
 def is_found(pattern: str, text: str) -> bool | None:
-    """Whether the pattern is found anywhere in the text; None if that takes too long."""
+    """Return whether the pattern is found anywhere in the text; None if that could take too long."""
     import regress  # noqa: PLC0415 - few cases have patterns
 
-    if len(text) <= quick_length(pattern):
-        return regress.Regex(pattern).find(text) is not None
-    return search(pattern, text)
+    return regress.Regex(pattern).find(text) is not None if is_quick(pattern, len(text)) else None

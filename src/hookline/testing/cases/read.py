@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from hookline.contract.events import HookEventName
 from hookline.errors import HooklineError
 from hookline.files import open_regular
-from hookline.settings import toml
-from hookline.settings.read import MOST_PROBLEMS
+from hookline.protocol.events import HookEventName
+from hookline.settings.read import toml
+from hookline.settings.read.files import MOST_PROBLEMS
 from hookline.testing.cases.case import Case, Expectation, Outcome, Place
 from hookline.testing.cases.inputs import MOST_INPUTS, CaseError, inputs_of
 from hookline.testing.cases.patterns import why_unusable
@@ -104,7 +104,7 @@ def read_text(text: str, file: str) -> list[Case]:
         raise CaseFileError([*problems, f"{reading.place(1, 'defaults')}: defaults is not a table; write [defaults]"])
     problems += (of_defaults := list(islice(_unknown(defaults, CaseTable, reading, 1), MOST_PROBLEMS)))
     if not tables:
-        problems.append(f"{file}: there is no case in it; write [[case]]")
+        problems.append(f"{file}: it has no case; write [[case]]")
     cases: list[Case] = []
     for index, table in enumerate(tables):
         start = lines[index] if len(lines) == len(tables) else None
@@ -162,13 +162,13 @@ def _check_json(value: Any, depth: int) -> None:
         for item in value.values() if isinstance(value, dict) else value:
             _check_json(item, depth - 1)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise CaseError(f"{value} is no number in JSON, which hooks read")
+        raise CaseError(f"{value} is not a number in JSON, which hooks read")
     elif not isinstance(value, str | int | float):
         raise CaseError(f"{value} is a date or time; write it as a text, because hooks read JSON")
 
 
 def _unknown(table: Mapping[str, Any], kind: type, reading: _Reading, start: int | None) -> Iterator[str]:
-    """What is wrong with each key of a table that has no meaning there."""
+    """A message for each key of a table that has no meaning there."""
     parts: dict[str, type] = {"expect": ExpectTable} if kind is CaseTable else {}
     known = [field.name for field in msgspec.structs.fields(kind)]
     for key, value in table.items():

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hookline.contract.answers import said
-from hookline.contract.events import BLOCKING_DECISIONS, HookDecision, HookEventName
-from hookline.contract.inputs import HookInput, input_problems
-from hookline.contract.verdict import Verdict
-from hookline.contract.wire import parse_json
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import HooklineError
+from hookline.protocol.answers import or_none
+from hookline.protocol.events import BLOCKING_DECISIONS, HookDecision, HookEventName
+from hookline.protocol.inputs import HookInput, input_problems
+from hookline.protocol.text.json_text import parse_json
+from hookline.protocol.verdict import Verdict
 from hookline.testing.cases.case import Case, Expectation, Outcome, Place, outcomes_of
 from hookline.testing.cases.judge import Difference, why_failed
 
@@ -41,7 +41,7 @@ class Recorded:
     """The hooks whose decision was the outcome."""
     failed: tuple[str, ...]
     effect: tuple[str, ...]
-    """What went on in another form, by its name on the wire."""
+    """The name on the wire of a part that was rewritten."""
     has_hidden: bool
     """True when the log has replaced a secret in the input, which hooks may judge differently now."""
 
@@ -67,7 +67,7 @@ def read_event(records: Sequence[Mapping[str, Any]]) -> Recorded:
     try:
         event = HookEventName(str(end.get("event")))
     except ValueError:
-        raise NotRecordedError("its event is not one of ours") from None
+        raise NotRecordedError("its event is not an event of hookline") from None
     row = EVENT_TABLE[event]
     fields = {name: value for name, value in told.items() if name not in HookInput.__annotations__}
     if problems := input_problems(row.input, fields):
@@ -90,7 +90,7 @@ def read_event(records: Sequence[Mapping[str, Any]]) -> Recorded:
 
 
 def changes_since(recorded: Recorded, verdict: Verdict) -> tuple[Difference, ...]:
-    """What would be decided differently now."""
+    """The decisions that would differ now."""
     found: list[Difference] = []
     now = outcomes_of(verdict)
     if recorded.outcome not in now:
@@ -106,13 +106,13 @@ def changes_since(recorded: Recorded, verdict: Verdict) -> tuple[Difference, ...
 
 
 def _input_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the first hook was told: later ones of a chain may have been told something else."""
+    """The input of the first hook: later hooks of a chain may have received another one."""
     own = [run for run in runs if not run.get("dialect")]
     if not own:
         raise NotRecordedError("no hook in hookline's own words ran for it, so its input is not in the log")
     text = own[0].get("stdin")
     if own[0] is not runs[0]:
-        raise NotRecordedError("its first hook was told another agent's words")
+        raise NotRecordedError("its first hook received another agent's format")
     if isinstance(text, str) and _CUT.search(text):
         raise NotRecordedError("its input is longer than what the log keeps of a text (64 KiB)")
     try:
@@ -126,18 +126,18 @@ def _input_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _outcome(end: Mapping[str, Any]) -> Outcome:
     if end.get("stop") is True:
-        return Outcome.STOPS
+        return Outcome.STOPPED
     if end.get("goOn") is True:
         return Outcome.CONTINUES
     if end.get("blocked") is True:
         return Outcome.BLOCKED
     if end.get("ask") is True:
-        return Outcome.ASKS
-    return Outcome.DENIED if end.get("denied") is True else Outcome.GOES_ON
+        return Outcome.ASKED
+    return Outcome.DENIED if end.get("denied") is True else Outcome.ALLOWED
 
 
 def _is_behind(outcome: Outcome, run: Mapping[str, Any]) -> bool:
-    if outcome is Outcome.ASKS:
+    if outcome is Outcome.ASKED:
         return run.get("decision") == HookDecision.ASK
     return outcome in (Outcome.BLOCKED, Outcome.DENIED, Outcome.CONTINUES) and _denies(run)
 
@@ -147,7 +147,7 @@ def _denies(run: Mapping[str, Any]) -> bool:
 
 
 def _text(value: Any) -> str | None:
-    text = said(value) if isinstance(value, str) else None
+    text = or_none(value) if isinstance(value, str) else None
     return text.strip() or None if isinstance(text, str) else None
 
 

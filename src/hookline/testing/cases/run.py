@@ -7,15 +7,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hookline.config import Config, new_session_id
-from hookline.contract.hooks import HookEntry
-from hookline.contract.text import overheard
-from hookline.contract.verdict import SkipKind, Verdict
-from hookline.contract.vocabulary import WHY_DISABLED
-from hookline.engine.beside import BESIDE
+from hookline.client.config import Config, new_session_id
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.system import HookSystem
 from hookline.errors import HooklineError
-from hookline.system import HookSystem
+from hookline.protocol.constants import WHY_DISABLED
+from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.text.strings import captured_notices
+from hookline.protocol.verdict import SkipKind, Verdict
+from hookline.runners.background import BACKGROUND
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.judge import Difference, judge
 
@@ -25,7 +25,7 @@ MakeConfig = Callable[[Mapping[str, str]], Config]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What came of one case."""
+    """The result of one case."""
 
     case: Case
     verdict: Verdict | None = None
@@ -33,7 +33,7 @@ class Result:
     problem: str | None = None
     """Why it could not be judged, such as a hook that is not trusted."""
     messages: tuple[str, ...] = ()
-    """What hookline told the person meanwhile."""
+    """The notices that the user got during the case."""
 
     @property
     def passed(self) -> bool:
@@ -46,11 +46,11 @@ class HooksDisabledError(HooklineError):
 
 
 Compare = Callable[[Case, Verdict], tuple[Difference, ...]]
-"""What is not as it should be."""
+"""The differences from the expectation."""
 
 
 def compare_expected(case: Case, verdict: Verdict) -> tuple[Difference, ...]:
-    """What is not as the case expects."""
+    """The differences from what the case expects."""
     return judge(case.expected, case.fields, verdict)
 
 
@@ -95,14 +95,14 @@ class Bench:
     async def run(self, case: Case) -> Result:
         """Fires the event of a case, and judges what comes of it."""
         messages: list[str] = []
-        token = overheard.set(messages)
+        token = captured_notices.set(messages)
         try:
             system = self._system(case.environment)
             if (problem := self._why_untrusted(system, case)) is not None:
                 return Result(case=case, problem=problem)
             verdict = await self._fire(system, case)
         finally:
-            overheard.reset(token)
+            captured_notices.reset(token)
         if verdict.fault is not None:
             return Result(case=case, verdict=verdict, problem=f"hookline failed: {verdict.fault.message}")
         differences = self._compare(case, verdict)
@@ -114,7 +114,7 @@ class Bench:
 
     def close(self) -> None:
         """Ends the hook systems."""
-        BESIDE.join()
+        BACKGROUND.join()
         for system in self._systems.values():
             system.dispose()
 
@@ -146,7 +146,7 @@ class Bench:
 
 
 class _CaseSession:
-    """A session of its own for each case, as hooks may keep something for each."""
+    """A new session for each case, because hooks may keep state per session."""
 
     def __init__(self, config: Config) -> None:
         self._id = new_session_id()

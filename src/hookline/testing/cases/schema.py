@@ -1,12 +1,12 @@
-"""What a case file may contain: the types that it is read with, and its JSON Schema for editors."""
+"""The content of a case file: the types that it is read with, and its JSON Schema for editors."""
 
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from hookline.contract.events import HookEventName
-from hookline.contract.schema import json_schema
+from hookline.protocol.events import HookEventName
+from hookline.protocol.text.json_schema import json_schema
 from hookline.testing.cases.case import Outcome
 
 Names = str | list[str]
@@ -14,9 +14,9 @@ Positive = Annotated[float, Meta(gt=0)]
 
 
 class ExpectTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What must come of the event."""
+    """The expected outcome of the event."""
 
-    outcome: Annotated[Outcome | None, Meta(description="What the event comes to.")] = None
+    outcome: Annotated[Outcome | None, Meta(description="The outcome of the event.")] = None
     reason: Annotated[str | None, Meta(description="A regular expression that the reason must match.")] = None
     by: Annotated[Names | None, Meta(description="The hook that must have decided, or all of them.")] = None
     ran: Annotated[Names | None, Meta(description="Hooks that must have run.")] = None
@@ -57,7 +57,8 @@ class InputTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         str | None, Meta(description="AfterTool: the tool's result. AfterModel, AfterAgent: the answer.")
     ] = None
     trigger: Annotated[
-        str | None, Meta(description="What SessionStart, SessionEnd, PreCompress and Notification are matched by.")
+        str | None,
+        Meta(description="The value for matchers of SessionStart, SessionEnd, PreCompress and Notification."),
     ] = None
     input: Annotated[
         dict[str, Any] | str | None,
@@ -69,13 +70,13 @@ class InputTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class CaseTable(InputTable, kw_only=True, forbid_unknown_fields=True):
     """One case, with one input or many."""
 
-    name: Annotated[str | None, Meta(description="What the case shows, as a sentence.")] = None
+    name: Annotated[str | None, Meta(description="The rule that the case shows, as a sentence.")] = None
     event: Annotated[HookEventName | None, Meta(description="The event; BeforeTool if not given.")] = None
     each: Annotated[
         dict[str, Any] | list[InputTable] | None,
         Meta(description="Many inputs: lists of values (every combination is tried), or a list of tables."),
     ] = None
-    expect: Annotated[Outcome | ExpectTable | None, Meta(description="What must come of it; required.")] = None
+    expect: Annotated[Outcome | ExpectTable | None, Meta(description="The expected outcome; required.")] = None
 
 
 class CaseFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from hookline.contract.wire import stringify_json
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.protocol.text.json_text import stringify_json
 from hookline.testing.cases.case import Case, Outcome
 from hookline.testing.cases.inputs import fields_of
 from hookline.testing.cases.recorded import Recorded
@@ -39,7 +39,7 @@ def _case_lines(case: Case) -> Iterator[str]:
     yield from _input_lines(case)
     expected = case.expected
     by = f", by = {toml_value(list(expected.by))}" if expected.by else ""
-    yield f"expect = {{ outcome = {toml_text(expected.outcome or Outcome.GOES_ON)}{by} }}"
+    yield f"expect = {{ outcome = {toml_text(expected.outcome or Outcome.ALLOWED)}{by} }}"
 
 
 def _input_lines(case: Case) -> Iterator[str]:

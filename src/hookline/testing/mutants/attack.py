@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hookline.contract.events import HookEventName
-from hookline.packs.actions import COMMAND_KEYS
+from hookline.protocol.events import HookEventName
+from hookline.shell.names import COMMAND_KEYS
 from hookline.testing.cases.case import Case, Expectation, Outcome, outcomes_of
 from hookline.testing.cases.run import Result
 from hookline.testing.mutants import commands, paths
 from hookline.testing.mutants.mutant import Kind, Mutant
 
-_STOPPED = (Outcome.BLOCKED, Outcome.ASKS, Outcome.STOPS)
+_STOPPED = (Outcome.BLOCKED, Outcome.ASKED, Outcome.STOPPED)
 _PATH_KEYS = ("file_path", "absolute_path", "path", "notebook_path", "target_file", "filename")
 
 
@@ -27,7 +27,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What the guard got wrong."""
+    """The mistakes of the guard."""
 
     passed: tuple[Attempt, ...]
     """They do the same as what it stops, and got through."""
@@ -64,7 +64,7 @@ def attempts(cases: Sequence[Case], project: str, link: str) -> Iterator[Attempt
 
 
 def findings(tried: Sequence[Attempt], results: Sequence[Result]) -> Findings:
-    """What the results, in the same order, say about the guard."""
+    """The mistakes of the guard that the results, in the same order, show."""
     passed, stopped, unclear = [], [], []
     for attempt, result in zip(tried, results, strict=True):
         if result.verdict is None:
@@ -96,7 +96,7 @@ def _arguments(case: Case) -> Mapping[str, Any]:
 
 
 def _mutated(case: Case, key: str, mutant: Mutant) -> Case:
-    wanted = Outcome.BLOCKED if mutant.kind is Kind.SAME else Outcome.GOES_ON
+    wanted = Outcome.BLOCKED if mutant.kind is Kind.SAME else Outcome.ALLOWED
     return replace(
         case,
         name=f"{case.name}: {mutant.way}",

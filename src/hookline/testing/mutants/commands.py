@@ -122,7 +122,7 @@ def _of_words(words: list[str]) -> Iterator[tuple[str, str]]:
     """Other ways to separate and quote words."""
     yield "more blanks", "  ".join(words)
     yield "tabs", "\t".join(words)
-    yield "a line that goes on", " \\\n".join(words)
+    yield "a continued line", " \\\n".join(words)
     yield "quoted arguments", " ".join([words[0], *(f'"{word}"' for word in words[1:])])
     if words[0] in BUILTINS_AND_KEYWORDS:
         return

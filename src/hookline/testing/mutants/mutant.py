@@ -6,10 +6,10 @@ import msgspec
 
 
 class Kind(StrEnum):
-    """What a mutant is to the input that it was made from."""
+    """The relation of a mutant to the input that it was made from."""
 
     SAME = "same"
-    """It does the same, so the guard has to stop it, too."""
+    """It does the same, so the guard must also stop it."""
     HARMLESS = "harmless"
     """It only looks like it, so the guard has to let it pass."""
 

@@ -1,0 +1,1 @@
+"""A small coding agent on the trigger functions."""

@@ -1,0 +1,1 @@
+"""Asks the user about tool calls, and knows what an answer covers."""

@@ -1,0 +1,49 @@
+"""The `details` of a Notification about a permission, with the keys that LLxprt gives its hooks."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from hookline.apps.agent.tool import ToolCall
+from hookline.shell.lexer import read_script
+from hookline.shell.simple import simple_commands
+
+_EDITING = frozenset(("write_file", "replace"))
+
+
+def permission_details(call: ToolCall) -> dict[str, Any]:
+    """The call itself, and what kind of permission it needs: `type` is exec, edit, mcp or info."""
+    arguments = dict(call.arguments)
+    return {"tool_name": call.name, "tool_input": arguments, **_kind(call.name, arguments)}
+
+
+def _kind(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if name == "run_shell_command":
+        command = str(arguments.get("command", ""))
+        return {
+            "type": "exec",
+            "title": "Confirm Shell Command",
+            "command": command,
+            "rootCommand": ", ".join(root_commands(command)),
+        }
+    path = arguments.get("file_path")
+    if name in _EDITING and isinstance(path, str):
+        file_name = os.path.basename(path)  # noqa: PTH119 - the model's text, not a path of ours
+        return {"type": "edit", "title": f"Confirm Edit: {path}", "fileName": file_name, "filePath": path}
+    if name.startswith("mcp__"):
+        _, server, tool = [*name.split("__", 2), "", ""][:3]
+        return {
+            "type": "mcp",
+            "title": "Confirm MCP Tool Execution",
+            "serverName": server,
+            "toolName": tool,
+            "toolDisplayName": tool,
+        }
+    return {"type": "info", "title": f"Confirm {name}"}
+
+
+def root_commands(command: str) -> list[str]:
+    """The names of the programs that a command starts, each once, as far as they are plain words."""
+    items, _ = read_script(command)
+    roots = (words[0] for words in simple_commands(items))
+    return list(dict.fromkeys(os.path.basename(root) for root in roots))  # noqa: PTH119 - a word, not a path of ours

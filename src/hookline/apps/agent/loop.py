@@ -1,0 +1,312 @@
+"""The agent: prompt → model → tools → model, until the model is done or hooks end the turn."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from hookline.apps.agent.approval.approver import Approver, Permissions
+from hookline.apps.agent.background import BackgroundHooks
+from hookline.apps.agent.conversation.compression import NEARLY_FULL, compressed, cut, estimate_tokens, summary_request
+from hookline.apps.agent.conversation.contents import (
+    answer_calls,
+    function_calls,
+    model_content,
+    spoken_text,
+    user_content,
+    why_empty,
+)
+from hookline.apps.agent.conversation.transcript import PendingTexts, Transcript
+from hookline.apps.agent.events import (
+    HistoryCompressed,
+    Listener,
+    ModelText,
+    Note,
+    SessionStarted,
+    ToolCallChanged,
+    TurnEnded,
+)
+from hookline.apps.agent.lifecycle import LifecycleHooks, prevented_summary, refused_turn
+from hookline.apps.agent.models.model import Model
+from hookline.apps.agent.pipeline import ModelAnswer, call_model
+from hookline.apps.agent.scheduler import ToolScheduler
+from hookline.apps.agent.tool import ToolCall
+from hookline.apps.agent.toolbox import ToolBox
+from hookline.client.triggers.results import SessionStartHookResult, ToolResult
+from hookline.client.triggers.session import fire_session_end_hook
+from hookline.errors import TurnLimitError
+from hookline.formats.genai import sdk
+from hookline.protocol.events import PreCompressTrigger, SessionEndReason, SessionStartSource
+from hookline.protocol.llm import GenerateContentParameters
+
+if TYPE_CHECKING:
+    from hookline.client.config import Config
+    from hookline.formats.genai.sdk import Content
+
+DEFAULT_MAX_TURNS = 100
+
+_DRAIN_S = 5.0
+_INSTRUCTION = """\
+You are a coding agent that works in the project directory {project}. Use the tools to read and change things. When \
+you are done, say in a few words what you found or did. When a tool call is refused, do not repeat it: find another \
+way, or say why you can't continue."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The answer to one prompt, as far as it has come."""
+
+    model_calls: int = 0
+    response: str = ""
+    """The last text that the user was shown."""
+    model_text: str = ""
+    """The model's last text, shown or not."""
+    calls: tuple[ToolCall, ...] = ()
+
+    def ended(self, answer: ModelAnswer, stop: ToolResult | None = None) -> TurnEnded:
+        """The end of the turn: after this answer of the model, or by a tool hook's stop."""
+        return TurnEnded(
+            response=self.response,
+            blocked=answer.blocked,
+            reason=answer.reason,
+            stopped=answer.should_stop or stop is not None,
+            stop_reason=answer.stop_reason if stop is None else stop.stop_reason,
+            decided_by=answer.decided_by if stop is None else stop.decided_by,
+            turns=self.model_calls,
+            calls=self.calls,
+        )
+
+
+class Agent:
+    """One session with a model, its tools and its hooks: `start()`, any number of `run()`, `close()`."""
+
+    def __init__(
+        self,
+        *,
+        config: "Config",
+        model: Model,
+        toolbox: ToolBox,
+        approve: Approver | None,
+        person: Approver | None = None,
+        transcript: Transcript,
+        listener: Listener,
+        max_turns: int = DEFAULT_MAX_TURNS,
+        context_limit: int | None = None,
+        history: "Sequence[Content]" = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Sets up a session; the caller closes the model.
+
+        `approve` asks the user about a tool call, and None approves everything. `person` asks when a hook wants that,
+        also where `approve` is None; without it such calls are refused. `listener` is called with every event that a
+        user or a program may want to see. `max_turns` limits the model calls of one prompt, and `context_limit` the
+        tokens of the conversation, in place of the model's own limit. `history` is the
+        conversation to continue, and `notes` are hooks' messages to the model that have not been sent yet.
+        """
+        # Load the SDK before any hook runs: it blocks the event loop for half a second.
+        sdk.types()
+        self._config = config
+        self._model = model
+        self._toolbox = toolbox
+        self._transcript = transcript
+        self._listener = listener
+        self._max_turns = max_turns
+        self._context_limit = context_limit or model.context_limit
+        self._history: list[Content] = list(history)
+        self._tokens = estimate_tokens(self._history)
+        self._pending = PendingTexts(transcript, notes)
+        self._why_not_compressed = ""
+        self._open_calls: dict[str, ToolCall] = {}
+        self._stopped: SessionStartHookResult | None = None
+        """The SessionStart hooks' stop, which holds for every prompt of this session."""
+        self._background = BackgroundHooks()
+        self._hooks = LifecycleHooks(config, self._background)
+        self._scheduler = ToolScheduler(
+            config=config,
+            toolbox=toolbox,
+            permissions=Permissions(config=config, approve=approve, person=person, background=self._background),
+            on_change=self._call_changed,
+        )
+
+    @property
+    def history(self) -> "tuple[Content, ...]":
+        """The conversation so far."""
+        return tuple(self._history)
+
+    def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
+        """Starts the session, or resumes it."""
+        own_id, project, model = self._config.get_session_id(), self._config.get_working_dir(), self._model.name
+        self._transcript.write("session", id=own_id, project=project, model=model, source=source.value)
+        self._listener(SessionStarted(session_id=own_id, transcript_path=str(self._transcript.path), model=model))
+        self._hooks.start(source)
+
+    async def run(self, prompt: str) -> TurnEnded:
+        """Answers a prompt. Raises ModelError or TurnLimitError; the conversation stays usable after them."""
+        await self._wait_for_start()
+        if self._stopped is not None:
+            ended = refused_turn(self._stopped)
+        else:
+            before = await self._hooks.before_agent(prompt)
+            self._pending.keep(replace(before, context=None) if before.blocked else before)
+            ended = refused_turn(before) if before.blocked else await self._answer(before.prompt or prompt)
+        self._listener(ended)
+        return ended
+
+    async def _wait_for_start(self) -> None:
+        begun = await self._hooks.started()
+        self._pending.keep(begun)
+        if begun.should_stop:
+            self._stopped = begun
+
+    async def _answer(self, prompt: str) -> TurnEnded:
+        """Answers the prompt, and goes on for as long as AfterAgent hooks want it."""
+        turn = _Turn()
+        message, rounds = prompt, 0
+        while True:
+            self._add("user", user_content([message, *self._pending.take()]))
+            try:
+                ended = await self._converse(turn)
+            finally:
+                self._answer_open_calls()
+            after = await self._hooks.after_agent(prompt, turn.model_text, stop_hook_active=rounds > 0)
+            if after.clear_context:
+                self._clear_history(after.decided_by)
+            self._pending.keep(after)
+            if after.should_stop and not ended.stopped:
+                return structs.replace(ended, stopped=True, stop_reason=after.stop_reason, decided_by=after.decided_by)
+            if not self._hooks.may_go_on(after, ended, rounds, self._listener):
+                return ended
+            message, rounds = after.reason or "", rounds + 1
+
+    def _clear_history(self, hooks: Sequence[str]) -> None:
+        """Forgets the conversation because an AfterAgent hook wants that."""
+        self._history.clear()
+        self._tokens = 0
+        self._transcript.write("compression", trigger="hook", history=[])
+        self._listener(Note(text=f"{' and '.join(hooks) or 'A hook'} cleared the conversation."))
+
+    async def compress(self, trigger: PreCompressTrigger = PreCompressTrigger.MANUAL) -> ModelAnswer | None:
+        """Replaces the beginning of the history with a summary by the model; None when it is too short for that."""
+        end = cut(self._history)
+        if end is None:
+            self._listener(Note(text="There is nothing to compress yet."))
+            return None
+        await self._wait_for_start()
+        if self._stopped is not None:
+            return prevented_summary(self._stopped)
+        hooks = await self._hooks.pre_compress(trigger)
+        self._pending.keep_note(hooks.system_message)
+        if hooks.blocked:
+            why = f"{hooks.reason} (blocked by {' and '.join(hooks.decided_by)})"
+            return self._not_compressed(prevented_summary(hooks), why, trigger)
+        before = self._tokens
+        request = summary_request(self._model.name, self._history[:end], hooks.context)
+        answer = await call_model(self._config, self._model, request)
+        self._pending.keep_note(answer.note)
+        summary = spoken_text(answer.response) if answer.response is not None else ""
+        if answer.should_stop or not summary:
+            why = f"the model was not called: {answer.reason}" if answer.blocked else "the model wrote no summary."
+            return self._not_compressed(answer, why, trigger)
+        begun = await self._hooks.compressed()
+        self._pending.keep_note(begun.system_message)
+        contexts = [text for text in (hooks.context, begun.context) if text]
+        self._history = compressed(summary, self._history[end:], contexts)
+        self._tokens = estimate_tokens(self._history)
+        self._transcript.write("compression", trigger=trigger.value, history=self._history)
+        self._listener(HistoryCompressed(trigger=trigger.value, before_tokens=before, after_tokens=self._tokens))
+        if begun.should_stop:
+            self._stopped = begun
+            return replace(answer, should_stop=True, stop_reason=begun.stop_reason, decided_by=begun.decided_by)
+        return answer
+
+    def _not_compressed(self, answer: ModelAnswer, why: str, trigger: PreCompressTrigger) -> ModelAnswer:
+        # A history that stays too long is tried again before every call; the same reason is reported once.
+        if trigger is PreCompressTrigger.MANUAL or why != self._why_not_compressed:
+            self._listener(Note(text=f"The history was not compressed: {why}"))
+        self._why_not_compressed = why
+        return answer
+
+    async def close(self, reason: SessionEndReason = SessionEndReason.EXIT) -> None:
+        """Ends the session; hooks that are still running get a bounded time to finish."""
+        self._background.spawn(fire_session_end_hook(self._config, reason))
+        await self._end(reason, _DRAIN_S)
+
+    async def abandon(self) -> None:
+        """Ends the session at once: kills hooks that are still running, and starts none."""
+        await self._end(SessionEndReason.OTHER, 0)
+
+    async def _end(self, reason: SessionEndReason, drain_s: float) -> None:
+        await self._background.drain(drain_s)
+        self._transcript.write("end", reason=reason.value)
+        if (system := self._config.get_hook_system()) is not None:
+            system.dispose()
+
+    async def _converse(self, turn: _Turn) -> TurnEnded:
+        while turn.model_calls < self._max_turns:
+            if self._tokens >= NEARLY_FULL * self._context_limit:
+                summary = await self.compress(PreCompressTrigger.AUTO)
+                if summary is not None and summary.should_stop:
+                    return turn.ended(summary)
+            answer = await call_model(self._config, self._model, self._request(), listener=self._listener)
+            content = self._record_answer(answer, turn)
+            calls = function_calls(content, os.urandom(4).hex())
+            if answer.should_stop or not calls:
+                return turn.ended(answer)
+            self._open_calls = {call.id: call for call in calls}
+            done = await self._scheduler.run(calls, allowed=answer.allowed, restricted_by=answer.restricted_by)
+            turn.calls += tuple(done)
+            self._answer_open_calls()
+            stop = next((call.result for call in done if call.result is not None and call.result.should_stop), None)
+            if stop is not None:
+                return turn.ended(answer, stop)
+        raise TurnLimitError(self._max_turns)
+
+    def _request(self) -> GenerateContentParameters:
+        types = sdk.types()
+        declarations = self._toolbox.declarations()
+        tools = [types.Tool(function_declarations=declarations)] if declarations else None
+        instruction = _INSTRUCTION.format(project=self._config.get_working_dir())
+        config = types.GenerateContentConfig(system_instruction=instruction, tools=tools)
+        return GenerateContentParameters(model=self._model.name, contents=list(self._history), config=config)
+
+    def _record_answer(self, answer: ModelAnswer, turn: _Turn) -> "Content | None":
+        """Shows the model's answer, adds it to the history and returns it; None when it is empty."""
+        turn.model_calls += 1
+        self._pending.keep_note(answer.note)
+        if answer.response is None:
+            return None
+        turn.response, turn.model_text = answer.shown, spoken_text(answer.response)
+        if answer.shown:
+            self._listener(ModelText(text="" if answer.was_streamed else answer.shown))
+        content = model_content(answer.response)
+        if content is not None:
+            # A session that is resumed shows its end again, and must not show what hooks hid.
+            is_hidden = bool(turn.model_text) and not answer.shown
+            self._add("model", content, **({"hidden": True} if is_hidden else {}))
+        elif (reason := why_empty(answer.response)) is not None:
+            self._listener(Note(text=f"The model gave no answer: {reason}."))
+        usage = answer.response.usage_metadata
+        if usage is not None and usage.total_token_count:
+            self._tokens = usage.total_token_count
+        return content
+
+    def _answer_open_calls(self) -> None:
+        """Adds the results of the model's calls to the history; the API refuses a history without them."""
+        calls, self._open_calls = tuple(self._open_calls.values()), {}
+        if calls:
+            for call in calls:
+                result = call.result and call.result.to_tool_response()
+                facts = {"id": call.id, "name": call.name, "input": call.arguments, "status": call.status.value}
+                self._transcript.write("tool", **facts, result=result)
+            self._add("tool_results", answer_calls(self._history[-1], calls, self._pending.take()))
+
+    def _add(self, kind: str, content: "Content", **facts: bool) -> None:
+        self._history.append(content)
+        self._tokens += estimate_tokens([content])
+        self._transcript.write(kind, content=content, **facts)
+
+    def _call_changed(self, call: ToolCall) -> None:
+        self._open_calls[call.id] = call
+        self._listener(ToolCallChanged(call=call))

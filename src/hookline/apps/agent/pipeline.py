@@ -1,0 +1,169 @@
+"""One model call between its hooks: tool selection, before, the stream, after."""
+
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hookline.apps.agent.conversation.contents import spoken_text
+from hookline.apps.agent.events import Listener, ModelText
+from hookline.apps.agent.models.collect import collect
+from hookline.apps.agent.models.model import Model
+from hookline.client.triggers.model import (
+    fire_after_model_hook,
+    fire_before_model_hook,
+    fire_before_tool_selection_hook,
+)
+from hookline.client.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
+from hookline.formats.genai import sdk
+from hookline.protocol.events import HookEventName
+from hookline.protocol.llm import GenerateContentParameters
+
+if TYPE_CHECKING:
+    from hookline.client.config import Config
+    from hookline.formats.genai.sdk import GenerateContentResponse
+
+_NOTHING_LEFT = "a BeforeModel hook dropped every message, so there was nothing to send to the model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswer:
+    """The result of one model call, with all hooks' answers applied."""
+
+    response: "GenerateContentResponse | None" = None
+    """The response to continue with; None when a BeforeToolSelection hook stopped the agent."""
+    shown: str = ""
+    """The text that the user was shown, or has to be shown now."""
+    was_streamed: bool = False
+    """True when the text was shown while it arrived."""
+    allowed: frozenset[str] | None = None
+    """The tools that the model may call; None when it may call any."""
+    restricted_by: tuple[str, ...] = ()
+    """The hooks that chose them."""
+    note: str | None = None
+    """A hook's message to the model, to be sent with the next message."""
+    blocked: bool = False
+    """True when a hook kept the model from being called."""
+    reason: str | None = None
+    """Why the call was blocked."""
+    should_stop: bool = False
+    stop_reason: str | None = None
+    decided_by: tuple[str, ...] = ()
+    """The hooks that blocked the call or stopped the agent."""
+
+
+async def call_model(
+    config: "Config", model: Model, request: GenerateContentParameters, *, listener: Listener = lambda _: None
+) -> ModelAnswer:
+    """Makes one call, unless a hook blocks it.
+
+    `listener` gets the text as it arrives, unless an AfterModel hook must see it first.
+    Raises ModelError when the model fails; AfterModel hooks do not run then, because there is no complete response.
+    """
+    chosen_by: tuple[str, ...] = ()
+    if request.config is not None and request.config.tools:
+        selection = await fire_before_tool_selection_hook(config, request)
+        if selection.should_stop:
+            return _answer(selection, blocked=True, reason=selection.stop_reason)
+        request, chosen_by = _select(request, selection), selection.restricted_by
+    before = await fire_before_model_hook(config, request)
+    if before.blocked:
+        return _blocked(before)
+    request = before.modified_request or request
+    if not request.contents:
+        return replace(_blocked(before), blocked=True, reason=_NOTHING_LEFT)
+    streams = not _is_held(config)
+    chunks: list[GenerateContentResponse] = []
+    async with aclosing(model.stream(_sendable(request))) as stream:
+        async for chunk in stream:
+            chunks.append(chunk)
+            if streams and (text := spoken_text(chunk)):
+                listener(ModelText(text=text, is_final=False))
+    response = collect(chunks)
+    after = await fire_after_model_hook(config, request, response)
+    # Text that was streamed can't be hidden any more.
+    shown = spoken_text(response) if streams else "" if after.suppress_output else spoken_text(after.response)
+    return _answer(
+        after,
+        response=after.response,
+        shown=shown,
+        was_streamed=streams,
+        allowed=_allowed_tools(request),
+        restricted_by=before.restricted_by or chosen_by,
+    )
+
+
+def _answer(
+    hooks: BeforeToolSelectionHookResult | BeforeModelHookResult | AfterModelHookResult, **fields: Any
+) -> ModelAnswer:
+    return ModelAnswer(
+        note=hooks.system_message,
+        should_stop=hooks.should_stop,
+        stop_reason=hooks.stop_reason,
+        decided_by=hooks.decided_by,
+        **fields,
+    )
+
+
+def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHookResult) -> GenerateContentParameters:
+    if selection.tool_config is not None:
+        update = {"tool_config": selection.tool_config, "tools": selection.tools}
+        request = replace(request, config=request.config.model_copy(update=update))
+    if selection.system_message:
+        from hookline.formats.genai.request import append_system_note  # noqa: PLC0415 - not loaded while hooks are disabled
+
+        request = append_system_note(request, selection.system_message)
+    return request
+
+
+def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
+    from hookline.formats.genai.response import empty_response  # noqa: PLC0415 - not loaded while hooks are disabled
+
+    response = before.synthetic_response or empty_response()
+    shown = "" if before.suppress_output else spoken_text(response)
+    return _answer(before, response=response, shown=shown, blocked=True, reason=before.reason)
+
+
+def _is_held(config: "Config") -> bool:
+    """True when the answer is shown only after AfterModel hooks have answered."""
+    system = config.get_hook_system()
+    if system is None or not system.get_status().initialized or system.get_settings().options.stream_during_after_model:
+        return False
+    return bool(system.explain(HookEventName.AFTER_MODEL).hooks)
+
+
+def _allowed_tools(request: GenerateContentParameters) -> frozenset[str] | None:
+    """The names of the tools that may be called; None when any may be called."""
+    calling = _calling(request)
+    if calling is None:
+        return None
+    if _mode(calling) == "NONE":
+        return frozenset()
+    return None if calling.allowed_function_names is None else frozenset(calling.allowed_function_names)
+
+
+def _sendable(request: GenerateContentParameters) -> GenerateContentParameters:
+    """The request as the API accepts it: a list of names needs ANY or VALIDATED, and may name only declared tools."""
+    calling = _calling(request)
+    if calling is None or calling.allowed_function_names is None:
+        return request
+    declared = {one.name for tool in request.config.tools or () for one in tool.function_declarations or ()}
+    names = [name for name in calling.allowed_function_names if name in declared] or None
+    mode = _mode(calling)
+    sent = "NONE" if mode == "NONE" or names is None else "ANY" if mode == "ANY" else "VALIDATED"
+    changes = {
+        "mode": sdk.types().FunctionCallingConfigMode[sent],
+        "allowed_function_names": None if sent == "NONE" else names,
+    }
+    tool_config = request.config.tool_config.model_copy(
+        update={"function_calling_config": calling.model_copy(update=changes)}
+    )
+    return replace(request, config=request.config.model_copy(update={"tool_config": tool_config}))
+
+
+def _calling(request: GenerateContentParameters) -> Any:
+    tool_config = None if request.config is None else request.config.tool_config
+    return None if tool_config is None else tool_config.function_calling_config
+
+
+def _mode(calling: Any) -> str | None:
+    return None if calling.mode is None else str(calling.mode.value)

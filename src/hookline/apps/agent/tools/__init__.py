@@ -1,0 +1,1 @@
+"""The tools that the agent offers to the model."""

@@ -1,0 +1,67 @@
+"""What `trust`, `enable` and `disable` have in common: a person decides, and the log says so."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hookline.errors import HooklineError
+from hookline.inspect.view import Setup
+from hookline.protocol.constants import ConfigSource
+from hookline.protocol.records import Consent
+from hookline.runners.process.ancestry import why_not_a_person
+
+_COMMANDS = {
+    Consent.TRUSTED: "hookline trust",
+    Consent.UNTRUSTED: "hookline trust --revoke",
+    Consent.ENABLED: "hookline enable",
+    Consent.DISABLED: "hookline disable",
+    Consent.IMPORTED: "hookline init --from",
+}
+
+
+def require_person(action: Consent) -> None:
+    """Raises HooklineError if a hook or the agent runs this command: they can't decide which hooks run."""
+    if sign := why_not_a_person():
+        raise HooklineError(
+            f"nothing was changed: hookline itself started this command ({sign}), and only you decide which hooks run; "
+            f"run {_COMMANDS[action]} in your own shell"
+        )
+
+
+def require_terminal(given: argparse.Namespace) -> None:
+    """Raises HooklineError if nobody is at a terminal and `--yes` is not given."""
+    if not given.yes and not sys.stdin.isatty():
+        raise HooklineError("nothing was changed, because there is no terminal; if you mean it, add --yes")
+
+
+def add_yes_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--yes` for scripts."""
+    parser.add_argument("--yes", action="store_true", help="also without a terminal, as in a script of your own")
+
+
+def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, Any]], via: str | None = None) -> None:
+    """Writes a record for each hook that was decided about, given by the fields of its record.
+
+    `via` is the command that was used, where it is not the usual one.
+    """
+    from hookline.engine.system import file_sinks  # noqa: PLC0415
+    from hookline.log.consent import consent_record  # noqa: PLC0415 - after the decision
+    from hookline.log.redact.redactor import Redactor  # noqa: PLC0415
+
+    redactor = Redactor(setup.options.redact, setup.environ)
+    # A hook without a name is named by its command, which may contain a secret of its own `env`.
+    for hook in setup.hooks:
+        redactor.learn(hook.env)
+    for sink in file_sinks(setup.options, redactor):
+        for about in decided:
+            project = None if _is_shared(setup, about) else os.path.realpath(setup.project_dir)
+            sink.write(consent_record(action, via=via or _COMMANDS[action], project=project, **about))
+        sink.close()
+
+
+def _is_shared(setup: Setup, about: Mapping[str, Any]) -> bool:
+    """Whether the hook is one of every project, so that the log of each has to show what was decided about it."""
+    sources = {layer.origin: layer.source for layer in setup.layers}
+    return (about.get("source") or sources.get(about.get("origin", ""))) in (ConfigSource.USER, ConfigSource.SYSTEM)

@@ -1,0 +1,115 @@
+"""Put your hooks in front of an MCP server: any MCP client that starts this command has hooks around its tools.
+
+Examples:
+  hookline mcp --name git -- uvx mcp-server-git                   start this server, and guard its tools
+  hookline mcp --name git --project ~/work -- uvx mcp-server-git  with the hooks of that project, too
+  hookline mcp --name docs --url http://localhost:8000/mcp        in front of a server that runs already
+  hookline mcp --url https://example.org/mcp --header "Authorization: Bearer env:DOCS_TOKEN"
+
+Hooks see the tools as mcp__NAME__tool. In the client's configuration, this command takes the place of the server's own.
+docs/mcp-gateway.md shows it for Claude Desktop and Cursor.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from urllib.parse import urlsplit
+
+from hookline.apps.cli.options import add_common_options, make_config, report_unusable_hooks
+from hookline.apps.cli.streams import CLOSED
+from hookline.errors import UsageError
+from hookline.protocol.constants import FiredBy
+from hookline.protocol.text.strings import warn_user
+from hookline.runners.function.watchdog import WATCHDOG
+
+_HEADER = re.compile(
+    r"(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+):\s*(?:(?P<scheme>[A-Za-z][A-Za-z0-9-]*) )?env:(?P<variable>[A-Za-z_]\w*)",
+    re.ASCII,
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    parser.add_argument("--name", metavar="NAME", help="the server's name, for matchers (default: from its command)")
+    parser.add_argument("--url", metavar="URL", help="a server that runs already, in place of COMMAND")
+    parser.add_argument(
+        "--header",
+        metavar='"NAME: env:VARIABLE"',
+        action="append",
+        help="with --url: a header whose value is in this environment variable; a word such as Bearer may stand "
+        "before env: (may be repeated)",
+    )
+    add_common_options(parser, json=False)
+    parser.add_argument("server", metavar="COMMAND", nargs="*", help="the program that is the server, after --")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serves until the client leaves; the exit code is 1 when the server ended before."""
+    if bool(given.server) == bool(given.url):
+        raise UsageError("give the server's command after --, or its address with --url")
+    if given.url and not _is_address(given.url):
+        raise UsageError(f"{given.url} is not an address that begins with http:// or https://, with a host")
+    if given.header and not given.url:
+        raise UsageError("--header is for a server with --url; a command gets its secrets from its environment")
+    headers = _headers(given.header or (), os.environ)
+    if CLOSED & {"stdin", "stdout"}:
+        raise UsageError("the client speaks on stdin and stdout, and they are not open")
+    name = given.name or _default_name(given)
+    if not given.name:
+        warn_user(f"hooks see the tools of this server as mcp__{name}__…; --name gives it another name")
+    WATCHDOG.use_alarm()
+    return asyncio.run(_serve(given, name, headers))
+
+
+async def _serve(given: argparse.Namespace, name: str, headers: Mapping[str, str]) -> int:
+    from hookline.gateway.serve import Server, serve  # noqa: PLC0415 - not needed for the help
+
+    config = make_config(given, fired_by=FiredBy.GATEWAY)
+    report_unusable_hooks(config)
+    server: Server
+    if given.url:
+        from hookline.gateway.http import HttpServer, require_mcp  # noqa: PLC0415 - needs an extra
+
+        require_mcp()
+        server = HttpServer(name, given.url, headers)
+    else:
+        from hookline.gateway.process import ProcessServer  # noqa: PLC0415 - not needed for an address
+
+        server = ProcessServer(name, tuple(given.server))
+    return await serve(config, server)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(host)
+
+
+def _headers(words: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The headers with their values. These are never on the command line, which other users of a machine can read."""
+    headers: dict[str, str] = {}
+    for given in words:
+        # A value that was given in clear is a secret: no message repeats it.
+        name = given.partition(":")[0]
+        if (found := _HEADER.fullmatch(given)) is None:
+            raise UsageError(
+                f'--header {name}: the value must be in an environment variable: --header "{name}: env:VARIABLE"'
+            )
+        value = environ.get(found["variable"], "")
+        if not value:
+            raise UsageError(f"--header {name}: the environment variable {found['variable']} is not set, or empty")
+        if not value.isascii() or not value.isprintable():
+            raise UsageError(f"--header {name}: {found['variable']} has characters that a header can't have")
+        headers[found["name"]] = f"{found['scheme']} {value}" if found["scheme"] else value
+    return headers
+
+
+def _default_name(given: argparse.Namespace) -> str:
+    """A name that stays the same for the same server: its program, or its host."""
+    return (urlsplit(given.url).hostname if given.url else PurePath(given.server[0]).stem) or "server"

@@ -1,0 +1,109 @@
+"""Keep hookline loaded, so that each event of another agent is answered at once. `hookline bridge` starts it by itself.
+
+Examples:
+  hookline serve                  serve in this terminal, until nobody has asked for ten minutes
+  hookline serve --status         show whether a server runs
+  hookline serve --stop           end it; the next event starts another one
+
+To do without it: --no-serve on the bridge's command, HOOKLINE_SERVE=0, or "hooksConfig": {"serve": false}.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from hookline.apps.cli.options import add_json_option, at_least
+from hookline.apps.cli.report.printer import print_report
+from hookline.client.config import Config
+from hookline.errors import HooklineError
+from hookline.files import state_path
+from hookline.protocol.text.strings import warn_user
+from hookline.runners.function.watchdog import WATCHDOG
+from hookline.settings.read.provider import missing_provider
+
+if TYPE_CHECKING:
+    from hookline.fleet.service import ServiceThread
+
+_IDLE_S = 600.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--status", action="store_true", help="show the server that runs, if there is one")
+    what.add_argument("--stop", action="store_true", help="end the server that runs")
+    parser.add_argument(
+        "--idle",
+        metavar="SECONDS",
+        type=at_least(0, float),
+        default=_IDLE_S,
+        help="end after this long without a call (default 600; 0: never)",
+    )
+    add_json_option(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serves, or speaks to the server; with --status the exit code is 1 when there is none."""
+    if sys.platform != "linux":
+        raise HooklineError("the server needs Linux; hookline bridge works without it")
+    if given.status or given.stop:
+        return _control(given)
+    WATCHDOG.use_alarm()
+    return asyncio.run(_serve(given.idle))
+
+
+def _control(given: argparse.Namespace) -> int:
+    from hookline.bridge.server.control import ask_server  # noqa: PLC0415 - needs Linux
+
+    status = ask_server("--stop" if given.stop else "--status")
+    if status is None:
+        print_report(given, {"running": False}, ["No server runs."])
+        return 0 if given.stop else 1
+    line = "{pid}: {calls} calls in {uptime:.0f} s, {running} of them now, on {socket}".format_map(status)
+    report = {**status, "calls_running": status["running"], "running": True}
+    print_report(given, report, [f"{'Ending' if given.stop else 'Running as'} process {line}"])
+    return 0
+
+
+async def _serve(idle_s: float) -> int:
+    from hookline.bridge.server.control import has_started  # noqa: PLC0415 - needs Linux
+    from hookline.bridge.server.serve import Server  # noqa: PLC0415
+
+    folder = state_path("").absolute()
+    server = Server(folder, idle_s)
+    if missing_provider() is None:
+        from hookline.apps.cli.commands._policy_follow import follow_if_configured  # noqa: PLC0415 - reads settings
+
+        follow_if_configured()
+    fleet = fleet_thread()
+    try:
+        await server.run(lambda: has_started(folder))
+    finally:
+        if fleet is not None:
+            await asyncio.to_thread(fleet.stop)
+    return 0
+
+
+def fleet_thread() -> "ServiceThread | None":
+    """This machine's part in the fleet, if the settings name a server; whatever goes wrong stops no hook."""
+    try:
+        fleet = Config(os.path.expanduser("~"), quiet=True, log_file=False).get_settings().options.fleet  # noqa: PTH111
+        if fleet is None or not fleet.servers:
+            return None
+        if (missing := missing_provider()) is not None:
+            warn_user(f"this machine's records are not sent: {missing}")
+            return None
+        from hookline.apps.cli.commands._fleet_facts import machine_service  # noqa: PLC0415 - few machines are in a fleet
+        from hookline.fleet.service import ServiceThread  # noqa: PLC0415
+
+        service = machine_service(warn_user)
+    except (HooklineError, OSError) as error:
+        warn_user(f"this machine's records are not sent: {error}")
+        return None
+    if service is None:
+        return None
+    thread = ServiceThread(service)
+    thread.start()
+    return thread

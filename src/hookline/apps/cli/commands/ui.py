@@ -1,0 +1,123 @@
+"""See what hooks do, in your browser: events as they happen, sessions, hooks and their health, and the settings.
+
+Examples:
+  hookline ui                     serve the page on a free port and open it
+  hookline ui --port 8787 --no-open
+  hookline ui --file old.jsonl    show another log
+  hookline ui --fleet             show your company's machines and their records
+
+The page is for this machine and this person only: it listens on 127.0.0.1, and only the printed address opens it, by
+the token in it. It uses nothing from the network. What can be changed there is what the command line can change, too:
+hooks can be enabled and disabled, after a question, and events can be replayed. Ctrl-C ends it.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hookline.apps.cli.commands._consent import add_yes_option
+from hookline.apps.cli.commands._fleet_server import add_machine_options, add_stream_option
+from hookline.apps.cli.commands.log import recorded_log
+from hookline.apps.cli.options import add_common_options, at_least, make_config
+from hookline.apps.cli.report.printer import print_lines
+from hookline.errors import MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from hookline.apps.cli.commands._desk import CommandDesk
+
+_LAST_PORT = 65_535
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    parser.add_argument("--port", metavar="PORT", type=at_least(0), default=0, help="the port (default: a free one)")
+    parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
+    parser.add_argument("--file", metavar="FILE", help="show this log instead of the one in the settings")
+    parser.add_argument("--fleet", action="store_true", help="show the company's machines and their records instead")
+    add_machine_options(parser)
+    add_stream_option(parser)
+    parser.add_argument("--since", metavar="WHEN", default="1d", help="with --fleet: records not older (default: 1d)")
+    add_yes_option(parser)
+    add_common_options(parser, json=False)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serves the page until it is interrupted."""
+    _require_packages()
+    from hookline.apps.cli.commands._desk import CommandDesk  # noqa: PLC0415 - after the packages are there
+    from hookline.apps.ui.serve import serve  # noqa: PLC0415
+
+    if given.port > _LAST_PORT:
+        raise UsageError(f"there is no port {given.port}")
+    with _fleet_desk(given) if given.fleet else nullcontext(CommandDesk(given, _log(given))) as desk:
+        browser = _Browser(is_wanted=not given.no_open)
+        try:
+            asyncio.run(serve(desk, int(given.port), browser.show))
+        except KeyboardInterrupt:
+            return 0  # this is how it ends
+        finally:
+            browser.forget()
+    return 0
+
+
+def _log(given: argparse.Namespace) -> Path:
+    config = make_config(given)
+    log = Path(given.file) if given.file else recorded_log(config)[0]
+    if given.file and not log.exists():
+        raise UsageError(f"the log {log} does not exist")
+    return log
+
+
+@contextmanager
+def _fleet_desk(given: argparse.Namespace) -> "Iterator[CommandDesk]":
+    from hookline.apps.cli.commands._fleet_desk import FleetDesk  # noqa: PLC0415 - few people look at a fleet
+    from hookline.apps.cli.commands._fleet_records import mirrored  # noqa: PLC0415
+    from hookline.apps.cli.commands._fleet_server import fleet_of  # noqa: PLC0415
+
+    if given.file:
+        raise UsageError("--fleet shows the company's stream, and --file a log; give one of them")
+    fleet = fleet_of(given)
+    with mirrored(fleet, given, follows=True) as log:
+        yield FleetDesk(given, log, fleet)
+
+
+def _require_packages() -> None:
+    try:
+        import starlette  # noqa: F401, PLC0415 - takes time to load, and is an extra
+        import uvicorn  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise MissingExtraError(error.name or "starlette", "ui") from error
+
+
+class _Browser:
+    """Opens the page. Everybody here can read the command of a browser, so it gets a file instead of the token."""
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        has_screen = sys.platform == "darwin" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+        self._is_wanted = is_wanted and has_screen
+        self._file: Path | None = None
+
+    def show(self, address: str) -> None:
+        """Prints the address, and opens it if somebody looks at a screen."""
+        print_lines(f"hookline ui: {address}", "Ctrl-C ends it.", flush=True)
+        if self._is_wanted:
+            import webbrowser  # noqa: PLC0415 - rarely needed
+
+            from hookline.files import make_private_directory, state_path, write_atomically  # noqa: PLC0415
+
+            self._file = state_path(f"ui/{os.getpid()}.html").absolute()
+            make_private_directory(self._file.parent)
+            page = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><title>hookline</title>\n'
+            write_atomically(self._file, page.encode())
+            self._file.chmod(0o600)
+            webbrowser.open(self._file.as_uri())
+
+    def forget(self) -> None:
+        """Removes the file with the address."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)

@@ -1,0 +1,310 @@
+"""The command `hookline`: loads the requested command alone, runs it, and turns errors into exit codes."""
+
+import argparse
+import errno
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+
+from hookline.apps.cli.lazy_imports import load_msgspec, load_pathlib
+from hookline.errors import HooklineError, MissingExtraError
+from hookline.extensions import missing_part
+from hookline.protocol.text.strings import visible, warn_user
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which `hookline --help` does not need
+if TYPE_CHECKING:
+    from typing import Any, NoReturn, Protocol
+
+    class Command(Protocol):
+        """A module of `commands/`; its docstring is the description and, from "Examples:" on, the end of its help."""
+
+        def configure(self, parser: argparse.ArgumentParser) -> None:
+            """Adds the options."""
+
+        def run(self, given: argparse.Namespace) -> int:
+            """Runs the command and returns the exit code."""
+
+
+EXIT_TERMINATED = 143
+
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Set up": {
+        "init": "write a commented settings file and a first hook",
+        "check": "find errors and likely mistakes in the settings",
+        "doctor": "find out whether hooks run here, and if not, why",
+        "trust": "review a project's hooks and let them run",
+        "enable": "enable a hook",
+        "disable": "disable a hook",
+    },
+    "Write": {
+        "fire": "fire one event by hand, or show what would run for it",
+        "test": "run case files: events, and what your hooks must decide",
+        "replay": "run today's hooks on events that really happened",
+    },
+    "Look": {
+        "list": "list every hook: where it is, whether it runs, how it did",
+        "log": "show what happened, count it, or verify the log",
+        "ui": "see events, sessions and hooks in your browser",
+    },
+    "Connect": {
+        "agent": "run a coding agent with hooks at every step",
+        "bridge": "let your hooks guard Claude Code, Codex, Gemini CLI, ...",
+        "mcp": "let your hooks guard the tools of an MCP server",
+    },
+    "Company": {
+        "fleet": "policies, status, records and workers of your machines",
+    },
+}
+"""The commands for people, under the headings of `hookline --help`."""
+
+HIDDEN: Mapping[str, str] = {
+    "schema": "print the JSON Schema of settings, inputs or outputs",
+    "completion": "print a script for completion in your shell",
+    "serve": "keep hookline loaded, so that agents are answered at once",
+    "hook": "answer one event of another agent, which starts this",
+}
+"""The commands for programs."""
+
+COMMANDS: Mapping[str, str] = {name: about for group in (*GROUPS.values(), HIDDEN) for name, about in group.items()}
+
+
+EXTRAS: Mapping[str, str] = {"agent": "agent", "mcp": "agent", "ui": "ui"}
+"""The commands that need more packages, and the extra that brings them."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Bad usage is exit code 1, because 2 means that a hook blocks; a misspelled word is told with the right one."""
+
+    _words: "Sequence[str]" = ()
+
+    def parse_known_args(self, args: "Any" = None, namespace: "Any" = None) -> "Any":
+        """Keeps the words for the message about them."""
+        self._words = tuple(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> "NoReturn":
+        """Prints the usage and the message, and exits."""
+        self.print_usage(sys.stderr)
+        warn_user(self._option_advice(message) or message)
+        sys.exit(1)
+
+    @property
+    def option_names(self) -> "Iterable[str]":
+        """Every way to write an option of this parser."""
+        return self._option_string_actions
+
+    def _option_advice(self, message: str) -> str | None:
+        """What to say in place of a message that may come from a misspelled option."""
+        from hookline.apps.cli.suggest import misspelled_option  # noqa: PLC0415 - needed after a mistake only
+
+        name, meant = misspelled_option(self._words, self.option_names)
+        if meant is not None:
+            # Whatever the message is about: the value of an option that is not known is taken for something else.
+            return f"there is no option {name}; did you mean {meant}?"
+        return f"{message}; {self.prog} --help lists the options" if name and name in message else None
+
+    def _check_value(self, action: argparse.Action, value: "Any") -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            from hookline.apps.cli.suggest import nearest  # noqa: PLC0415 - needed after a mistake only
+
+            meant = nearest(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(
+                action, f"{error.message}; did you mean {meant}?" if meant else error.message
+            ) from None
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Knows its width, because argparse would import `shutil` for it, once for each command that starts."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=terminal_columns() - 2)
+
+
+def terminal_columns() -> int:
+    """The width of the terminal, or 80."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or 80
+    except (AttributeError, ValueError, OSError):  # no stdout, or one that is not a terminal
+        return 80
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code."""
+    if arguments is not None:
+        return _run(arguments)
+    # Exit in an orderly way, so that running hooks are ended, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    # Loading modules makes no garbage. Looking for some, meanwhile and at the end, takes a fifth of a short command.
+    gc.set_threshold(50_000)
+    try:
+        return _run(sys.argv[1:], at_start=_let_interrupts_raise)
+    finally:
+        gc.freeze()
+
+
+def _let_interrupts_raise() -> None:
+    """From now on an interrupt may have something to clean up."""
+    if callable(signal.getsignal(signal.SIGINT)):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) -> int:
+    words = _with_dashes(list(arguments))
+    parser = _top_parser()
+    if not words:
+        return _guarded(_show_state)
+    if words[0] == "hook" and not {"-h", "--help"} & {*words}:
+        return _answer_agent(tuple(words[1:]), at_start)
+    if words[0] not in COMMANDS and not words[0].startswith("-"):
+        parser.error(_unknown_command(words[0]))
+    late = next((word for word in words[1:] if word in COMMANDS), None)
+    if late is not None and words[0].startswith("-") and words[0] not in parser.option_names:
+        parser.error(f"the command comes first: hookline {late} {words[0]} …")
+    name = parser.parse_args(words[:1]).command
+    return _guarded(lambda: _run_command(name, words[1:], at_start))
+
+
+def _show_state() -> int:
+    load_pathlib()
+    load_msgspec()
+    shown: int = import_module("hookline.apps.cli.commands._state").print_state()
+    return shown
+
+
+def _run_command(name: str, words: Sequence[str], at_start: Callable[[], None]) -> int:
+    command, parser = load_command(name)
+    options = parser.parse_args(words)
+    if getattr(options, "color", None) is not None:
+        from hookline.apps.cli.report.style import use_colour  # noqa: PLC0415 - rarely asked for
+
+        use_colour(options.color)
+    at_start()
+    return command.run(options)
+
+
+def _guarded(work: Callable[[], int]) -> int:
+    """Runs a command; every error ends here, with a sentence and an exit code."""
+    try:
+        return work()
+    except HooklineError as error:
+        warn_user(str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output is gone, so nobody would read a message.
+        sys.stderr.close()
+        return 1
+    except Exception as error:  # noqa: BLE001 - the door: print a sentence, and the traceback that a report needs
+        if (message := _fault_of_system(error)) is not None:
+            warn_user(message)
+            return 1
+        import traceback  # noqa: PLC0415 - needed at this moment only
+
+        # Indented, because the error's message may have several lines.
+        sys.stderr.write(visible(traceback.format_exc()).rstrip().replace("\n", "\n  ") + "\n")
+        warn_user("this is a bug in hookline; please report it")
+        return 1
+
+
+def _answer_agent(words: tuple[str, ...], at_start: Callable[[], None]) -> int:
+    """Answers an agent, whose words are not for argparse: what can't be understood has to be refused."""
+    load_pathlib()
+    load_msgspec()
+    from hookline.apps.cli.commands.hook import answer  # noqa: PLC0415 - the commands for people do not need it
+
+    at_start()
+    return answer(words)
+
+
+def _fault_of_system(error: Exception) -> str | None:
+    """What is wrong with the system, if that is the cause and no bug of ours."""
+    if isinstance(error, FileNotFoundError) and _is_directory_gone():
+        return "the current directory does not exist any more; cd into one that does, and do it again"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"what this command writes can't be written: {error.strerror}; make room, and do it again"
+    return None
+
+
+def _is_directory_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - the same, without a path
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def load_command(name: str) -> "tuple[Command, Parser]":
+    """The command of this name, with the parser of its options."""
+    load_pathlib()
+    load_msgspec()
+    try:
+        command: Any = import_module(f"hookline.apps.cli.commands.{name}")
+    except ModuleNotFoundError as error:
+        if (missing := missing_part(error)) is not None:
+            raise missing from error
+        if name not in EXTRAS or str(error.name).startswith("hookline"):
+            raise
+        raise MissingExtraError(str(error.name).partition(".")[0], EXTRAS[name]) from error
+    description, heading, examples = (command.__doc__ or "").partition("Examples:\n")
+    parser = Parser(
+        prog=f"hookline {name}",
+        description=description,
+        epilog=heading + examples,
+        formatter_class=_Help,
+        allow_abbrev=False,
+    )
+    command.configure(parser)
+    parser.add_argument("--color", choices=("auto", "always", "never"), help="colours in the output (default: auto)")
+    return command, parser
+
+
+def _unknown_command(name: str) -> str:
+    from hookline.apps.cli.suggest import did_you_mean  # noqa: PLC0415 - needed after a mistake only
+
+    advice = did_you_mean(name, COMMANDS, "hookline --help lists all commands", cutoff=0.5)
+    return f"there is no command {name}; {advice}"
+
+
+def _with_dashes(words: list[str]) -> list[str]:
+    """The words, with `help` and `version`, which other programs have as commands, replaced by our options."""
+    match words:
+        case ["help"] | ["help", "help" | "version", *_]:
+            return ["--help"]
+        case ["help", command, *_]:
+            return [command, "--help"]
+        case ["version", *_]:
+            return ["--version"]
+    return words
+
+
+def _top_parser() -> Parser:
+    listed = "\n\n".join(
+        f"{heading}\n" + "\n".join(f"  {name:<10}{about}" for name, about in group.items())
+        for heading, group in GROUPS.items()
+    )
+    parser = Parser(
+        prog="hookline",
+        usage="hookline COMMAND [options]",
+        description="Lifecycle hooks for AI agents: your own scripts, run at every tool and model call.",
+        epilog=f"{listed}\n\nhookline COMMAND --help explains one command. To begin: hookline init",
+        formatter_class=_Help,
+    )
+    parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    return parser
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version  # noqa: PLC0415 - slow to load, and rarely needed
+
+        sys.stdout.write(f"hookline {version('hookline')}\n")
+        parser.exit()

@@ -1,0 +1,179 @@
+"""The arguments that commands share, and the configuration that they ask for."""
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hookline.dialects.registry import FOREIGN_DIALECTS
+from hookline.errors import UsageError
+from hookline.protocol.events import HookEventName, suggest_event
+from hookline.protocol.text.strings import warn_user
+
+if TYPE_CHECKING:
+    from hookline.client.config import Config
+    from hookline.log.write.logger import LogSink
+
+
+def add_common_options(
+    parser: argparse.ArgumentParser, *, settings: bool = True, json: bool = True, dialect: bool = True
+) -> None:
+    """Adds `--json`, `--project`, `--dialect` and `--settings`.
+
+    Without the last, the settings come from their usual places.
+    """
+    if json:
+        add_json_option(parser)
+    parser.add_argument(
+        "--project",
+        metavar="DIR",
+        default=_ProjectHere("."),
+        help="the project's directory (default: this one, or the nearest parent with settings)",
+    )
+    if dialect:
+        parser.add_argument(
+            "--dialect",
+            metavar="AGENT",
+            action="append",
+            choices=FOREIGN_DIALECTS,
+            help="also read that agent's own settings: claude, codex or gemini (may be repeated)",
+        )
+    if settings:
+        parser.add_argument(
+            "--settings",
+            metavar="FILE",
+            action="append",
+            help="read only this settings file, and trust it (may be repeated; the first has the highest priority)",
+        )
+    else:
+        parser.set_defaults(settings=None)
+
+
+def add_json_option(parser: argparse._ActionsContainer) -> None:
+    """Adds `--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+class _ProjectHere(str):
+    """The default of --project, which is looked for when it is needed."""
+
+    __slots__ = ()
+
+
+class _ProjectFound(str):
+    """The project that was found, because none was named."""
+
+    __slots__ = ()
+
+
+def settle_project(given: argparse.Namespace) -> None:
+    """Puts the project's directory into the options if none is named: this one, or a parent that has settings.
+
+    Named settings are for the current directory, as they are for a program's.
+    """
+    if not isinstance(given.project, _ProjectHere) or given.settings:
+        return
+    from hookline.settings.read.project import find_project  # noqa: PLC0415 - not needed to print a schema
+
+    given.project = _ProjectFound(".")
+    try:
+        found = find_project(".")
+    except OSError:  # the current directory was removed
+        return
+    if found.refused is not None:
+        warn_user(found.refused)
+    if found.is_parent:
+        given.project = _ProjectFound(os.path.relpath(found.directory))
+        warn_user(f"the project is {found.directory}")
+
+
+def recorded_project(given: argparse.Namespace) -> str | None:
+    """The project whose records are meant, resolved as records have it; None outside of any project."""
+    from hookline.settings.read.project import find_project  # noqa: PLC0415 - not needed to print a schema
+
+    settle_project(given)
+    if isinstance(given.project, _ProjectHere | _ProjectFound):
+        try:
+            if not find_project(given.project).has_settings:
+                return None
+        except OSError:  # the current directory was removed
+            return None
+    return os.path.realpath(str(given.project))
+
+
+def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "Config":
+    """The configuration that the options ask for; its problems are printed on stderr."""
+    config = read_config(given, *sinks, **{"session_id": getattr(given, "session_id", None), **facts})
+    for problem in config.get_problems():
+        warn_user(str(problem))
+    if given.settings and any(problem.is_error for problem in config.get_problems()):
+        raise UsageError("a settings file that you named cannot be used")
+    return config
+
+
+def report_unusable_hooks(config: "Config") -> None:
+    """Reports hooks that can't run because of their settings; problems of whole files were reported before."""
+    from hookline.settings.read.files import MOST_PROBLEMS  # noqa: PLC0415 - not needed to print a schema
+
+    errors = config.get_hook_errors()
+    # What an untrusted project can print must not fill the screen, and hooks without trust are reported, too.
+    shown = errors[: max(0, MOST_PROBLEMS // 2 - len(config.get_problems()))]
+    for problem in shown:
+        warn_user(str(problem))
+    if len(errors) > len(shown):
+        warn_user("more hooks can't run because of their settings; hookline check shows them")
+
+
+def read_config(
+    given: argparse.Namespace, *sinks: "LogSink", project_must_exist: bool = True, **facts: Any
+) -> "Config":
+    """The same without printing its problems; `facts` are further arguments of `Config`."""
+    from hookline.client.config import Config  # noqa: PLC0415 - not needed to print a schema
+
+    settle_project(given)
+    if project_must_exist:
+        require_project(given)
+    dialects = getattr(given, "dialect", None) or ()
+    if given.settings and len(dialects) > 1:
+        raise UsageError("with --settings, --dialect says whose file it is; give one --dialect")
+    for file in given.settings or ():
+        path = Path(file)
+        if not path.exists():
+            raise UsageError(f"the settings file {file} does not exist; give --settings an existing file")
+        if not path.is_file():
+            what = "a directory" if path.is_dir() else "not a regular file"
+            raise UsageError(f"{file} is {what}; give --settings a file")
+    return Config(given.project, settings_files=given.settings, log_sinks=sinks, quiet=True, dialects=dialects, **facts)
+
+
+def require_project(given: argparse.Namespace) -> None:
+    """Raises UsageError when the project is not a directory."""
+    settle_project(given)
+    if not Path(given.project).is_dir():
+        raise UsageError(f"{given.project} is not a directory; give --project the project's directory")
+
+
+def event_of(name: str) -> HookEventName:
+    """The event of this name; UsageError with a suggestion if there is none."""
+    try:
+        return HookEventName(name)
+    except ValueError:
+        raise UsageError(f"{name} is not an event; {suggest_event(name)}") from None
+
+
+def at_least(least: int, kind: type[int] | type[float] = int) -> Callable[[str], float]:
+    """An argument type: a number of this kind that is not smaller than `least`."""
+
+    def read(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = least - 1
+        # Not `<`, which is false for nan.
+        if not number >= least:
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"{text} is not {what} of at least {least}")
+        return number
+
+    return read

@@ -1,0 +1,1 @@
+"""Renders plans, runs, verdicts and records for a terminal."""

@@ -1,0 +1,226 @@
+"""What `hookline fire` shows a person."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hookline.apps.cli.report.order import show_order
+from hookline.apps.cli.report.style import style
+from hookline.apps.cli.report.text import (
+    HOOKS_DISABLED,
+    cut,
+    one_line,
+    plural,
+    show_message,
+    show_place,
+    text_lines,
+    wrap,
+)
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.protocol.answers import ToolSelection
+from hookline.protocol.constants import LIFECYCLE_REMEDY, RunWay
+from hookline.protocol.events import HookEventName
+from hookline.protocol.text.exit_text import show_ending
+from hookline.protocol.text.outcome_words import HookResult, outcome_of, run_result, show_outcome
+from hookline.protocol.verdict import HookExecutionResult, Verdict
+
+_INDENT = "    "
+_MAX_LINES = 20
+_LABEL_WIDTH = 40
+_LEAST_LABEL = 12
+_TIMES_TITLE = "How long it takes (milliseconds)"
+_DENY = 2
+
+Log = Sequence[Mapping[str, Any]]
+
+
+def fire_lines(verdict: Verdict, log: Log, *, enabled: bool, project: str) -> Iterator[str]:
+    """A fired event: the plan, what each hook did, and what an agent would do."""
+    yield style.bold(verdict.event)
+    if not enabled:
+        yield style.warn(HOOKS_DISABLED)
+        return
+    count = len(verdict.plan.hooks) if verdict.plan else 0
+    order = f", {show_order(verdict.plan)}" if verdict.plan and count > 1 else ""
+    yield f"{plural(count, 'hook')}{order}" if count else "No hook runs."
+    for record in log:
+        if record.get("kind") == "skip":
+            for hook in record.get("hooks") or [record["hook"]]:
+                yield style.dim(f"  not run: {one_line(hook)}: {show_message(str(record['reason']))}")
+        elif record.get("kind") in ("settings", "fault"):
+            yield style.warn(f"  {show_message(str(record['message']))}")
+    for run in verdict.runs:
+        yield from _run_lines(run, project)
+    yield from _note_lines(verdict)
+    yield ""
+    if EVENT_TABLE[verdict.event].only_watches:
+        yield style.good("Allowed: ") + f"{verdict.event} hooks only watch, and their answers are not applied."
+    elif verdict.runs and not any(run.hook.would_count for run in verdict.runs):
+        yield style.good("Allowed: ") + f"what {verdict.event} hooks answer is not applied; {LIFECYCLE_REMEDY}."
+    else:
+        yield from _decision_lines(verdict)
+        yield from _effect_lines(verdict)
+
+
+def _note_lines(verdict: Verdict) -> Iterator[str]:
+    for trial in verdict.trials:
+        yield style.warn(f"  note: {one_line(trial.message)}")
+    for undone in verdict.overridden:
+        yield style.warn(f"  note: {undone.by} overrode the {undone.field} of {undone.of}")
+
+
+def _run_lines(run: HookExecutionResult, project: str) -> Iterator[str]:
+    mark = _paint(run_result(run))
+    hook = run.hook
+    command = hook.run.label or f"{hook.type} hook"
+    name = f"{run.hook.name} ({command})" if run.hook.name else command
+    ending = run.error or (f"exit {run.exit_code}" if run.signal is None else f"signal {run.signal}")
+    if run.is_running:
+        ending = show_ending(run)
+    yield ""
+    by = "" if run.worker is None else f"  by worker {one_line(run.worker)}"
+    yield f"  {style.bold(one_line(name))}  {mark}  {ending}  {run.duration_ms:.1f} ms{by}"
+    for stream, text in (("stdout", run.stdout), ("stderr", run.stderr)):
+        yield from _block(stream, text.rstrip("\n"))
+    for text in (*run.advice, *_hints(run, project)):
+        yield style.warn(f"{_INDENT}note: {text}")
+
+
+def _paint(result: HookResult) -> str:
+    paint = {HookResult.BLOCKED: style.bad, HookResult.FAILED: style.bad}
+    odd = (HookResult.ASKED, HookResult.WOULD_BLOCK, HookResult.WOULD_ASK)
+    return paint.get(result, style.warn if result in odd else style.good)(result)
+
+
+def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
+    """What `hookline check` and `check --run` would say about this run."""
+    if not run.failed and not run.stderr:
+        if run.exit_code == _DENY:
+            yield "it gave no reason; write one to stderr, so that the model and you know what to do instead"
+        return
+    from hookline.inspect.lint.dry_run import COULD_NOT_RUN, findings_in  # noqa: PLC0415 - most runs need no hint
+    from hookline.inspect.lint.programs import program_fault  # noqa: PLC0415 - as above
+
+    if run.exit_code in COULD_NOT_RUN and (fault := program_fault(run.hook, project, os.environ)):
+        yield f"its command {show_message(fault)}"
+    for rule, text in findings_in(run):
+        if rule != "run-answer":  # which is its advice
+            yield f"it {text}"
+
+
+def times_lines(times: Sequence[Mapping[str, Any]], sample: str | None = None) -> Iterator[str]:
+    """How long each hook took, one line for each way in which it was run, and what to know about these."""
+    if not times:
+        return
+    yield ""
+    used = f", for a sample, {one_line(sample)} (--input gives another)" if sample else ""
+    first, *others = wrap(f"{_TIMES_TITLE}{used}", "")
+    yield first.replace(_TIMES_TITLE, style.bold(_TIMES_TITLE), 1)
+    yield from others
+    names = _names(times)
+    width = max(len("hook"), *map(len, names.values()))
+    yield style.dim(f"  {'hook':<{width}}  {'way':<8}  {'median':>9}  {'p90':>9}  {'longest':>9}  runs")
+    for row in times:
+        spans = "  ".join(_span(row[name]) for name in ("median", "p90", "longest"))
+        yield f"  {names[_place(row)]:<{width}}  {row['way']:<8}  {spans}  {row['runs']}{_failures(row)}"
+    workers = {_place(row) for row in times if row["way"] == RunWay.WORKER and row["failed"] < row["runs"]}
+    for row in times:
+        name = names[_place(row)]
+        if _place(row) in workers and row["way"] == RunWay.COLD and row["failed"] == row["runs"]:
+            yield from wrap(f"{name} works as a worker only: started for one event, its program fails", "  ")
+        elif reason := row.get("reason"):
+            yield from wrap(f"{name} ({row['way']}) fails: {one_line(reason)}", "  ")
+        if why := row.get("whyCold"):
+            yield from wrap(f"{name} was never warm: {one_line(why)}", "  ")
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["origin"], row["location"]
+
+
+def _names(times: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """What to call each hook: its label, and where labels repeat its file, or else its location in that file."""
+    places: dict[str, list[tuple[str, str]]] = {}
+    for row in times:
+        of_label = places.setdefault(one_line(row["hook"]), [])
+        if _place(row) not in of_label:
+            of_label.append(_place(row))
+    names: dict[tuple[str, str], str] = {}
+    for label, of_label in places.items():
+        has_own_file = len({origin for origin, _ in of_label}) == len(of_label)
+        for origin, location in of_label:
+            beside = f" ({show_place(origin) if has_own_file else location})" if len(of_label) > 1 else ""
+            names[origin, location] = cut(label, max(_LEAST_LABEL, _LABEL_WIDTH - len(beside))) + beside
+    return names
+
+
+def _span(milliseconds: float | None) -> str:
+    return f"{'-':>9}" if milliseconds is None else f"{milliseconds:>9.3f}"
+
+
+def _failures(row: Mapping[str, Any]) -> str:
+    if not row["failed"]:
+        return ""
+    unasked = f" ({row['unasked']} not asked)" if row["unasked"] else ""
+    return style.warn(f", {row['failed']} failed{unasked}")
+
+
+def _headed(head: str, text: str) -> Iterator[str]:
+    """A text of several lines, one for each hook; all but the first are indented."""
+    first, *others = text_lines(text) or [""]
+    yield head + first
+    yield from (f"  {line}" for line in others)
+
+
+def _decision_lines(verdict: Verdict) -> Iterator[str]:
+    reason = str(verdict.reason)
+    if verdict.stop:
+        yield from _headed(style.bad("Stopped: "), str(verdict.stop_reason))
+    if verdict.blocked and verdict.denied:
+        yield from _headed(style.bad("Blocked: "), reason)
+    elif verdict.go_on:
+        yield from _headed(style.bad("Blocked, so the agent continues its turn: "), reason)
+    elif verdict.denied and verdict.event is HookEventName.AFTER_TOOL:
+        yield from _headed(style.warn("Allowed, because the tool has run; the model reads the reason: "), reason)
+    elif verdict.denied and not verdict.stop:
+        yield from _headed(style.warn(f"Allowed, because a block has no effect on {verdict.event}: "), reason)
+    if verdict.ask:
+        yield from _headed(style.warn("Asked: "), reason)
+    if not (verdict.stop or verdict.denied or verdict.ask):
+        shown = show_outcome(outcome_of(verdict), is_rewritten=bool(verdict.effect))
+        yield style.good(f"{shown.capitalize()}.")
+
+
+def _effect_lines(verdict: Verdict) -> Iterator[str]:
+    if not verdict.blocked:
+        yield from _block("added for the model", verdict.context or "")
+    yield from _block("told to the model", verdict.note or "")
+    yield from _block("told to the user", verdict.user_message or "")
+    # Before a tool or model runs there is no result to hide, except a response in place of the model's.
+    if verdict.suppress and (verdict.response is not None or not EVENT_TABLE[verdict.event].comes_before):
+        yield "The result is not shown to the user."
+    if verdict.tools is not None:
+        if not verdict.blocked:
+            yield _tools_line(verdict.tools)
+        return
+    for name, value in (verdict.effect or {}).items():
+        yield from _block(f"rewritten {name}", json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def _tools_line(tools: ToolSelection) -> str:
+    if tools.mode == "NONE" or tools.names == ():
+        return "The model may call no tool."
+    names = "any tool" if tools.names is None else ", ".join(map(one_line, tools.names))
+    must = tools.mode == "ANY"
+    return f"The model {'must' if must else 'may'} call {names}{'' if must or tools.names is None else ' only'}."
+
+
+def _block(title: str, text: str) -> Iterator[str]:
+    if not text:
+        return
+    lines = text_lines(text)
+    yield style.dim(f"{_INDENT}{title}:")
+    yield from (f"{_INDENT}  {line[:400]}" for line in lines[:_MAX_LINES])
+    if len(lines) > _MAX_LINES:
+        yield style.dim(f"{_INDENT}  … {len(lines) - _MAX_LINES} more lines (--json shows all)")

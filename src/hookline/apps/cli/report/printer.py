@@ -1,0 +1,133 @@
+"""Everything that a command prints: the only place that writes to stdout, besides the screen of the interactive agent.
+
+Most of what is printed contains text of strangers: names, paths, commands, reasons. A command prints whole lines, and a
+line can neither act on the terminal nor end before its end, whatever is in it.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, TextIO
+
+from hookline.apps.cli.main import terminal_columns
+from hookline.apps.cli.report.style import painted
+from hookline.apps.cli.report.text import plain
+from hookline.protocol.text.strings import visible_json
+
+
+def print_lines(*lines: str, file: TextIO | None = None, flush: bool = False) -> None:
+    """Prints each line, safe for a terminal, with its colours."""
+    for line in lines:
+        print(painted(line), file=file, flush=flush)
+
+
+def print_question(question: str, file: TextIO | None = None) -> None:
+    """Prints the beginning of a line, behind which a person answers."""
+    print(f"{painted(question)} ", end="", file=file, flush=True)
+
+
+def print_report(given: argparse.Namespace, report: Any, lines: Iterable[str]) -> None:
+    """Prints the report with `--json`, and the lines otherwise."""
+    if given.json:
+        print_json(report)
+    else:
+        print_lines(*lines)
+
+
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """Prints a value as JSON in ASCII."""
+    print(json.dumps(value, indent=indent))
+
+
+def print_wire(value: Any, clean: Callable[[bytes], bytes] = bytes) -> None:
+    """Prints any value as one line of JSON in UTF-8, as hooks would get it, at once; `clean` may change the line."""
+    from hookline.protocol.text.json_text import stringify_json  # noqa: PLC0415 - slow to load
+
+    sys.stdout.buffer.write(visible_json(clean(stringify_json(value)).decode()).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_script(text: str) -> None:
+    """Prints a text of ours as it is, for a shell."""
+    print(text, end="")
+
+
+class Prose:
+    """Prints a text that arrives in pieces; on a terminal its lines are indented, because the first column is ours."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._indent = "  " if stream.isatty() else ""
+        self._at_start = True
+
+    def print(self, text: str) -> None:
+        """Prints a piece."""
+        for line in plain(text).splitlines(keepends=True):
+            self._stream.write(self._indent if self._at_start and line != "\n" else "")
+            self._stream.write(line)
+            self._at_start = line.endswith("\n")
+        self._stream.flush()
+
+
+class ProgressBar:
+    """How far some work has come, on a line of its own that disappears at the end; only on a terminal."""
+
+    _WIDTH = 30
+
+    def __init__(self, total: int, stream: TextIO | None = None) -> None:
+        self._total = total
+        self._done = self._failed = 0
+        self._stream = sys.stderr if stream is None else stream
+        self._is_shown = self._stream.isatty() and total > 1
+
+    def step(self, *, failed: bool = False) -> None:
+        """One more is done."""
+        self._done += 1
+        self._failed += failed
+        if self._is_shown:
+            filled = self._WIDTH * self._done // self._total
+            more = f", {self._failed} failed" if self._failed else ""
+            bar = f"[{'#' * filled}{'.' * (self._WIDTH - filled)}] {self._done}/{self._total}{more}"
+            # A line that is too long would be wrapped, and every step would leave one more line behind.
+            self._stream.write(f"\r\x1b[K{bar[: terminal_columns() - 1]}")
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Removes it."""
+        if self._is_shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+class StatusLine:
+    """One line on a terminal that is drawn again and again, and disappears."""
+
+    _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+    _PLAIN_FRAMES = "-\\|/"
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        is_unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
+        self._frames = self._FRAMES if is_unicode else self._PLAIN_FRAMES
+        self._count = 0
+        self._is_shown = False
+
+    def show(self, text: str) -> None:
+        """Draws the text behind the next picture of the spinner."""
+        frame = self._frames[self._count % len(self._frames)]
+        self._count += 1
+        self._is_shown = True
+        self._write(f"\r\x1b[K{frame} {text}")
+
+    def hide(self) -> None:
+        """Removes it."""
+        if self._is_shown:
+            self._is_shown = False
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # the terminal is gone, or can't show a character
+            self._stream.write(text)
+            self._stream.flush()

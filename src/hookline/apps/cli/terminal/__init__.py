@@ -1,0 +1,1 @@
+"""The interactive agent, and the output of its other modes."""

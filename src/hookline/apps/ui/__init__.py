@@ -1,0 +1,1 @@
+"""The page over the log, on loopback."""

@@ -1,0 +1,112 @@
+"""Gemini CLI asks in words that are mostly ours."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hookline.bridge.host import (
+    AT_START,
+    AgentRequest,
+    AgentResponse,
+    Host,
+    Outcome,
+    Payload,
+    UnreadableQuestionError,
+    in_place,
+    mapping,
+    object_of,
+    required,
+    text,
+    unsupported_by,
+    with_call,
+    with_pending_stop,
+)
+from hookline.dialects.gemini import GEMINI
+from hookline.protocol.events import TOOL_EVENTS, HookEventName
+
+_FACTS = ("session_id", "cwd", "transcript_path")
+_NOT_FIELDS = frozenset({*_FACTS, "timestamp", "hook_event_name"})
+_MODEL_FIELDS = ("llm_request", "llm_response", "toolConfig")
+_HAS_CONTEXT = frozenset({HookEventName.AFTER_TOOL, HookEventName.BEFORE_AGENT, HookEventName.SESSION_START})
+
+
+def parse_request(payload: Payload, event: str | None = None) -> AgentRequest:
+    """Reads a question of Gemini CLI."""
+    native_event = event or required(payload, "hook_event_name", "event", "Gemini CLI")
+    facts: dict[str, Any] = {name: text(payload.get(name)) for name in _FACTS}
+    ours = GEMINI.events.get(native_event)
+    fields = {name: value for name, value in payload.items() if name not in _NOT_FIELDS}
+    if ours not in TOOL_EVENTS:
+        return AgentRequest(native_event=native_event, event=ours, questions=(fields,) if ours else (), **facts)
+    request = AgentRequest(native_event=native_event, event=ours, **facts)
+    try:
+        tool = GEMINI.tool_of_theirs(required(payload, "tool_name", "tool", "Gemini CLI"))
+        arguments = object_of(payload.get("tool_input"), "tool_input", "Gemini CLI")
+    except UnreadableQuestionError as error:
+        return replace(request, fault=str(error))
+    return with_call(request, tool, arguments, {**fields, "tool_name": _mcp_name(tool.ours, payload)})
+
+
+def _mcp_name(name: str, payload: Payload) -> str:
+    """A tool of an MCP server under the name that our matchers know."""
+    context = payload.get("mcp_context")
+    if not isinstance(context, Mapping):
+        return name
+    return f"mcp__{context.get('server_name')}__{context.get('tool_name')}"
+
+
+def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+    """Render the answer for Gemini CLI. It never asks: without a terminal Gemini CLI would wait for ever."""
+    answer: dict[str, Any] = {}
+    specific: dict[str, Any] = {}
+    has_context = request.event in _HAS_CONTEXT
+    unsupported = unsupported_by("Gemini CLI", request, outcome, has_context=has_context, has_message=True)
+    if outcome.stop:
+        answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
+    is_refused = outcome.blocked and request.event is not HookEventName.PRE_COMPRESS
+    if is_refused or outcome.ask or outcome.result is not None:
+        # After a tool, the reason of a deny replaces the result.
+        answer |= {"decision": "deny", "reason": in_place(outcome)}
+    if outcome.message:
+        answer["systemMessage"] = outcome.message
+    if outcome.ask:
+        unsupported.append("ask: Gemini CLI waits for ever where nobody can be asked, so the call is denied")
+    if outcome.arguments is not None and request.event is HookEventName.BEFORE_TOOL and "decision" not in answer:
+        specific["tool_input"] = dict(outcome.arguments)
+    specific |= _about_model(request, outcome.model)
+    if outcome.context and has_context:
+        specific["additionalContext"] = outcome.context
+    if specific:
+        answer["hookSpecificOutput"] = {"hookEventName": request.native_event, **specific}
+    return with_pending_stop(
+        AgentResponse(stdout=answer or None, unsupported=tuple(unsupported)), "Gemini CLI", request, outcome, AT_START
+    )
+
+
+def _about_model(request: AgentRequest, effect: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changes of hooks to a model call. Unchanged messages are left out: Gemini CLI drops their calls."""
+    answer = {name: value for name, value in effect.items() if name in _MODEL_FIELDS}
+    if "llm_request" in answer:
+        asked = mapping(request.questions[0].get("llm_request"))
+        answer["llm_request"] = {
+            name: value for name, value in answer["llm_request"].items() if value != asked.get(name)
+        }
+    if "toolConfig" in answer:
+        chosen = answer["toolConfig"]
+        if isinstance(names := chosen.get("allowedFunctionNames"), list):
+            chosen = {**chosen, "allowedFunctionNames": [GEMINI.tool(name).theirs for name in names]}
+        answer["toolConfig"] = chosen
+    return answer
+
+
+GEMINI_HOST = Host(
+    name="gemini",
+    agent="Gemini CLI",
+    events=GEMINI.events,
+    parse_request=parse_request,
+    render_response=render_response,
+    remarks=(
+        "if the command takes longer than its timeout, Gemini CLI goes on",
+        "a project's hooksConfig.enabled: false turns these hooks off, too",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Keeps the engine loaded between the calls of an agent."""

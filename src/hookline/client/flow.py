@@ -1,0 +1,271 @@
+"""One tool call between its hooks: the only place where what hooks decide about a tool call is put into effect.
+
+A flow is a generator, so that async and blocking callers run the same code. It yields functions without arguments, and
+is sent what they return; where that is awaitable, what it comes to. `run` does this for async callers. In a host that
+runs the tool itself, such as an MCP gateway, the two halves are used alone: `before_tool` and `after_tool`.
+"""
+
+# ruff: noqa: PLC0415 - the engine's words are loaded on use, so that nothing of it is loaded while hooks are disabled
+
+import inspect
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from hookline.client.triggers.results import AskReason, OnAsk, ToolCall, ToolResult, to_tool_result
+from hookline.protocol.arguments import ToolArguments, own_copy
+from hookline.protocol.events import HookEventName
+
+if TYPE_CHECKING:
+    from hookline.protocol.records import AnswerRecord, LogRecord
+    from hookline.protocol.text.outcome_words import UserAnswer
+    from hookline.protocol.verdict import HookExecutionResult, Verdict
+
+Result = TypeVar("Result")
+Flow = Generator[Callable[[], Any], Any, Result]
+
+_NOBODY = "a hook wants the user to be asked about this call, and nobody can be asked here"
+
+
+class Unasked(Enum):
+    """The consequence of a hook's `ask` where the host has no `on_ask`."""
+
+    REFUSED = auto()
+    """The call is refused, with the reason."""
+    SCRIPTS_PASS = auto()
+    """The call runs if only scripts ask, as the specification has it; any other hook's `ask` refuses it."""
+    LEFT_OPEN = auto()
+    """The host asks in its own way: the call has `ask` set, and `answered` gives the answer."""
+
+
+class Fire(Protocol):
+    """Fires one event."""
+
+    def __call__(
+        self,
+        event: HookEventName,
+        fields: Mapping[str, Any],
+        mcp_context: Mapping[str, Any] | None,
+        *,
+        arguments: ToolArguments | None = None,
+    ) -> "Awaitable[Verdict | None]":
+        """Return the verdict; None if no hook had to run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The program around a tool call: everything in which programs differ."""
+
+    fire: Fire
+    """Fires one event in the host's session."""
+    write: "Callable[[LogRecord], None]"
+    """Logs a record in the host's session."""
+    on_ask: OnAsk | None = None
+    asked: str = "on_ask"
+    """The name of the user or program that `on_ask` asks, for the log."""
+    unasked: Unasked = Unasked.REFUSED
+    warn_once: Callable[[str], None] = lambda _: None
+    """Reports on stderr, once per session."""
+
+
+def check_on_ask(on_ask: object) -> None:
+    """TypeError for anything but a function, "allow" or None: it must not count as a yes."""
+    if on_ask is not None and not callable(on_ask) and on_ask != "allow":
+        raise TypeError(f'on_ask is {on_ask!r}; expected a function, "allow" or None')
+
+
+async def run(flow: Flow[Result], wait: Callable[[Awaitable[Any]], Any] | None = None) -> Result:
+    """Run a flow and return its result; `wait` replaces `await`. Exceptions of its functions reach the caller."""
+    value: Any = None
+    while True:
+        try:
+            step = flow.send(value)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        value = step()
+        if inspect.isawaitable(value):
+            value = await value if wait is None else wait(value)
+
+
+def run_blocking(flow: Flow[Result], wait: Callable[[Awaitable[Any]], Any]) -> Result:
+    """Run a flow in this thread; `wait` blocks until an awaitable has its result."""
+    try:
+        run(flow, wait).send(None)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+    raise RuntimeError("`wait` has not blocked")
+
+
+def run_tool(
+    host: Host, call: ToolCall, rules: ToolArguments | None, fn: Callable[[dict[str, Any]], Any]
+) -> Flow[ToolResult]:
+    """Runs a tool between its hooks, and returns its result with everything applied that they answered."""
+    return (yield from run_judged(host, (yield from before_tool(host, call, rules)), fn))
+
+
+def run_judged(host: Host, call: ToolCall, fn: Callable[[dict[str, Any]], Any]) -> Flow[ToolResult]:
+    """Runs the tool of a call that `before_tool` returned, unless it is blocked."""
+    if call.blocked:
+        return call.refusal
+    # The tool gets a copy: AfterTool hooks read the arguments it was called with, even if it changes them.
+    output = yield partial(fn, own_copy(call.arguments) or {})
+    return (yield from after_tool(host, call, output))
+
+
+def before_tool(host: Host, call: ToolCall, rules: ToolArguments | None) -> Flow[ToolCall]:
+    """Fires BeforeTool, and asks the user if hooks want that: whether the tool runs, and with which arguments.
+
+    `call` has the arguments as the caller gave them. Hooks, the user and the tool get their normal form.
+    """
+    given: Any = call.arguments  # a model may have written anything
+    if not isinstance(given, Mapping) or (arguments := own_copy(given)) is None:
+        kind = type(given).__name__
+        return refused(host, replace(call, arguments={}), f"its arguments are a {kind} that can't be read as a mapping")
+    if rules is not None:
+        arguments = rules.normal(arguments)
+    call = replace(call, arguments=arguments)
+    if rules is not None and rules.fault is not None:
+        return refused(host, call, f"its arguments can't be used: {rules.fault}")
+    fields = {"tool_name": call.name, "tool_input": arguments}
+    verdict = yield partial(host.fire, HookEventName.BEFORE_TOOL, fields, call.mcp_context, arguments=rules)
+    call = judged(call, verdict)
+    if not call.ask:
+        return call
+    if host.on_ask is None:
+        return _unasked(host, call)
+    if not callable(host.on_ask):  # "allow": `check_on_ask` lets nothing else in
+        return call
+    reason = AskReason(call.reason or "", call.decided_by)
+    return answered(host, call, (yield partial(host.on_ask, reason, own_copy(call.arguments) or {})))
+
+
+def after_tool(host: Host, call: ToolCall, output: Any) -> Flow[ToolResult]:
+    """Fires AfterTool, and returns the result with everything applied that the hooks of both events answered.
+
+    For a call that is blocked it fires nothing, and returns the refusal.
+    """
+    if call.blocked:
+        return call.refusal
+    result = to_tool_result(output)
+    fields = {"tool_name": call.name, "tool_input": call.arguments, "tool_response": result.to_tool_response()}
+    after = yield partial(host.fire, HookEventName.AFTER_TOOL, fields, call.mcp_context)
+    if call.verdict is None and after is None:
+        return result
+    from hookline.client.apply_tool import applied
+
+    return applied(result, call.verdict, after)
+
+
+def judged(call: ToolCall, verdict: "Verdict | None") -> ToolCall:
+    """The call as its BeforeTool hooks decided."""
+    if verdict is None or verdict.answer is None:
+        return replace(call, verdict=verdict)
+    return replace(
+        call,
+        arguments=call.arguments if verdict.arguments is None else verdict.arguments,
+        changed=verdict.arguments is not None,
+        blocked=verdict.blocked,
+        reason=verdict.reason,
+        ask=verdict.ask,
+        note=verdict.note,
+        context=verdict.context,
+        stop=verdict.stop,
+        stop_reason=verdict.stop_reason,
+        decided_by=verdict.deciders if verdict.blocked or verdict.ask or verdict.stop else (),
+        verdict=verdict,
+    )
+
+
+def answered(host: Host, call: ToolCall, answer: object, why_not: str | None = None) -> ToolCall:
+    """The call after the user was asked about it, which the log records with the answer.
+
+    TypeError for an answer that is neither True nor False: the text "no" is true.
+    """
+    if not isinstance(answer, bool):
+        raise TypeError(f"the answer of on_ask is {answer!r}; expected True or False")
+    from hookline.protocol.text.outcome_words import UserAnswer
+
+    host.write(answer_record(call, UserAnswer.YES if answer else UserAnswer.NO, host.asked, why_not))
+    reason = call.reason if answer or why_not is None else f"{call.reason} ({why_not})"
+    return replace(call, ask=False, blocked=not answer, reason=reason)
+
+
+def answer_record(call: ToolCall, answer: "UserAnswer", asked: str, why: str | None = None) -> "AnswerRecord":
+    """The record of an answer about a call; `why` is the reason for it, where there is one."""
+    from hookline.protocol.records import AnswerRecord, LogLevel
+    from hookline.protocol.text.call_summary import call_of
+    from hookline.protocol.text.outcome_words import UserAnswer
+
+    by = f" (asked by {', '.join(call.decided_by)})" if call.decided_by else ""
+    shown = f"{asked} answered {answer}{by}" if why is None else f"{answer}{by}: {why}"
+    return AnswerRecord(
+        level=LogLevel.INFO,
+        message=f"BeforeTool {call.name}: {shown}",
+        fire=None if call.verdict is None else call.verdict.fire,
+        event="BeforeTool",
+        subject=call.name,
+        call=call_of(call.arguments),
+        reason=call.reason,
+        answer=answer.value,
+        asked=asked,
+        by=call.decided_by,
+        blocked=answer is UserAnswer.NO,
+    )
+
+
+def refused(host: Host, call: ToolCall, why: str, *, by: tuple[str, ...] = (), is_invalid: bool = True) -> ToolCall:
+    """A call that is refused before any hook is asked about it, and the log says so.
+
+    `is_invalid` is for arguments that can't be used, which is an error of the call.
+    """
+    from hookline.protocol.answers import deny
+    from hookline.protocol.verdict import Verdict
+
+    reason = f"{call.name} was not run: {why}" if is_invalid else why
+    verdict = Verdict(
+        event=HookEventName.BEFORE_TOOL,
+        subject=call.name,
+        blocked=True,
+        denied=True,
+        invalid=why if is_invalid else None,
+        reason=reason,
+        answer=deny(reason),
+    )
+    _log(host, call, f"blocked: {reason}", blocked=True)
+    return replace(judged(call, verdict), decided_by=by)
+
+
+def _unasked(host: Host, call: ToolCall) -> ToolCall:
+    """The call if hooks want the user to be asked and the host has no way to do that."""
+    if host.unasked is Unasked.LEFT_OPEN:
+        return call
+    by = ", ".join(call.decided_by) or "a hook"
+    asks = f"{by} asks ({call.reason})"
+    if host.unasked is Unasked.SCRIPTS_PASS and call.verdict is not None and _only_scripts_ask(call.verdict.runs):
+        asks = f"{asks}, but this program gives no on_ask"
+        _log(host, call, f"{asks}, so the call goes on")
+        remedy = 'give on_ask, or on_ask="allow" if that is what you want'
+        host.warn_once(f"BeforeTool {call.name}: {asks}, so the call runs without a question; {remedy}")
+        return replace(call, ask=False)
+    _log(host, call, f"blocked: {asks}, and nobody can be asked here", blocked=True)
+    return replace(call, blocked=True, reason=f"{call.reason} ({_NOBODY})")
+
+
+def _only_scripts_ask(runs: "tuple[HookExecutionResult, ...]") -> bool:
+    """True if every hook that asks is a command in hookline's own format."""
+    from hookline.protocol.constants import OWN_DIALECT, HookType
+
+    asking = [run.hook for run in runs if run.answer is not None and run.answer.asks and run.hook.counts]
+    return all(hook.type is HookType.COMMAND and hook.dialect == OWN_DIALECT for hook in asking)
+
+
+def _log(host: Host, call: ToolCall, text: str, *, blocked: bool | None = None) -> None:
+    from hookline.protocol.records import AdviceRecord, LogLevel
+
+    message = f"BeforeTool {call.name}: {text}"
+    record = AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", subject=call.name, blocked=blocked)
+    host.write(record)

@@ -1,0 +1,1 @@
+"""Messages about hooks: advice for their authors, failures, missing trust."""

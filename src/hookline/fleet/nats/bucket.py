@@ -1,0 +1,162 @@
+"""Values in a bucket of the company's NATS server, with what can go wrong in words.
+
+A bucket is a stream with one subject for each key, as NATS defines it. Values are read directly and written with one
+message, so that a machine needs two permissions and no consumer, and none that shows it the keys of others.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.errors import HooklineError
+from hookline.fleet.nats.connection import ANSWER_S, UnreachableError
+from hookline.fleet.nats.jetstream import ensure_stream, stored
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+_WRONG_LAST_SEQUENCE = 10071
+_EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+
+
+class ConflictError(HooklineError):
+    """Another writer has changed the value."""
+
+
+class NoBucketError(UnreachableError):
+    """The server does not have the bucket, or no server that keeps it runs."""
+
+
+class Value(NamedTuple):
+    """A value, and the revision that a change of it has to name."""
+
+    data: bytes
+    """Empty if the value was removed."""
+    revision: int
+
+
+class Latest(NamedTuple):
+    """The value that a key has now."""
+
+    key: str
+    data: bytes
+    seconds: float
+    """When the server stored it, in seconds since the epoch."""
+
+
+class Bucket(NamedTuple):
+    """A bucket, which the server may not have."""
+
+    client: "Client"
+    name: str
+
+    @property
+    def stream(self) -> str:
+        """The stream that keeps it."""
+        return f"KV_{self.name}"
+
+    def subject(self, key: str) -> str:
+        """The subject of a key, or of several with a wildcard."""
+        return f"$KV.{self.name}.{key}"
+
+
+async def make_bucket(client: "Client", name: str, *, history: int, replicas: int = 1) -> Bucket:
+    """Creates the bucket if there is none."""
+    await ensure_bucket(client, name, history=history, replicas=replicas)
+    return Bucket(client, name)
+
+
+async def ensure_bucket(client: "Client", name: str, *, history: int, replicas: int = 1) -> bool:
+    """Creates a bucket that keeps so many values of each key; False if there is one, which is given its protections."""
+    from nats.js.api import DiscardPolicy, StreamConfig  # noqa: PLC0415 - an extra
+
+    bucket = Bucket(client, name)
+    config = StreamConfig(
+        name=bucket.stream,
+        subjects=[bucket.subject(">")],
+        max_msgs_per_subject=history,
+        num_replicas=replicas,
+        discard=DiscardPolicy.NEW,
+    )
+    return await ensure_stream(client, config)
+
+
+async def value_of(bucket: Bucket, key: str) -> Value | None:
+    """The latest value; None if there never was one."""
+    async with _answers(bucket, key):
+        subject = f"$JS.API.DIRECT.GET.{bucket.stream}.{bucket.subject(key)}"
+        message = await bucket.client.request(subject, b"", timeout=ANSWER_S)
+    headers = message.headers or {}
+    if "Nats-Sequence" not in headers:
+        return None
+    data = b"" if "KV-Operation" in headers else message.data
+    return Value(data, int(headers["Nats-Sequence"]))
+
+
+async def put_value(bucket: Bucket, key: str, data: bytes, *, after: int | None) -> int:
+    """Replaces the value of that revision, or makes the first one; ConflictError if it is another by now."""
+    return await _put(bucket, key, data, {_EXPECTED: str(after or 0)})
+
+
+async def set_value(bucket: Bucket, key: str, data: bytes) -> None:
+    """Replaces whatever value there is."""
+    await _put(bucket, key, data, {})
+
+
+async def _put(bucket: Bucket, key: str, data: bytes, headers: dict[str, str]) -> int:
+    from nats.js.errors import APIError  # noqa: PLC0415 - an extra
+
+    try:
+        async with _answers(bucket, key):
+            jetstream = bucket.client.jetstream(timeout=ANSWER_S)
+            return (await jetstream.publish(bucket.subject(key), data, headers=headers or None)).seq
+    except UnreachableError as error:
+        if isinstance(error.__cause__, APIError) and error.__cause__.err_code == _WRONG_LAST_SEQUENCE:
+            raise ConflictError(
+                f"{key} was changed by another user at the same time; check it and try again"
+            ) from error
+        raise
+
+
+async def values_before(bucket: Bucket, key: str) -> list[Value]:
+    """Every value that the bucket still has of a key, oldest first."""
+    return [
+        Value(b"" if "KV-Operation" in message.headers else message.data, message.seq)
+        async for message in stored(bucket.client, bucket.stream, [bucket.subject(key)])
+    ]
+
+
+async def latest_values(client: "Client", name: str) -> list[Latest]:
+    """The values of all keys."""
+    bucket = Bucket(client, name)
+    # The bucket's stream has the last message of each key.
+    return [
+        Latest(message.subject.removeprefix(bucket.subject("")), message.data, message.seconds)
+        async for message in stored(client, bucket.stream, [bucket.subject(">")])
+        if "KV-Operation" not in message.headers
+    ]
+
+
+@asynccontextmanager
+async def _answers(bucket: Bucket, key: str) -> AsyncIterator[None]:
+    """Turn every reason for a missing answer into one error."""
+    from nats.errors import Error, MaxPayloadError, NoRespondersError  # noqa: PLC0415 - an extra
+    from nats.js.errors import NoStreamResponseError  # noqa: PLC0415 - an extra
+
+    try:
+        async with asyncio.timeout(2 * ANSWER_S):
+            yield
+    except (NoRespondersError, NoStreamResponseError) as error:
+        remedy = "an administrator runs: hookline fleet run --setup"
+        why = f"it has no bucket {bucket.name} ({remedy}), or too few servers run"
+        raise NoBucketError(f"the server does not answer about {key}: {why}") from error
+    except MaxPayloadError as error:
+        raise UnreachableError(
+            f"{key} is larger than the server takes; raise its max_payload, or make it smaller"
+        ) from error
+    except (TimeoutError, Error, OSError) as error:
+        text = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+        raise UnreachableError(
+            f"the server does not answer about {key} ({text}); check that it runs, and lets this user ask"
+        ) from error

@@ -1,0 +1,1 @@
+"""Facts about hooks and settings for doctor, check, list, prove and the page; nothing here prints."""

@@ -1,0 +1,91 @@
+"""Sends samples to a hook in the formats of two agents, and reports to which format the hook reacts.
+
+The hook runs without its agent, so nothing of this is in the log or in statistics.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from hookline.engine.matcher import match
+from hookline.engine.run import HookRunner
+from hookline.inspect.hooks import trusted_only
+from hookline.inspect.lint.foreign_names import Suspicion, suspicions
+from hookline.inspect.lint.sample_run import make_runner, told_to
+from hookline.inspect.lint.samples import samples, show_sample
+from hookline.inspect.lint.vocabulary import Words
+from hookline.inspect.view import Setup
+from hookline.protocol.answers import Answer, or_none
+from hookline.protocol.hook_entry import HookEntry
+from hookline.settings.read.files import Problem
+
+_MOST_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    verb: str
+    sample: str
+
+
+async def reactions(setup: Setup) -> AsyncIterator[Problem]:
+    """The reactions, in both formats, of each hook that seems to expect another agent's format."""
+    runner = make_runner(setup)
+    for suspicion in suspicions(trusted_only(setup)):
+        now = await _effects(suspicion, suspicion.told, setup, runner)
+        then = await _effects(suspicion, suspicion.meant, setup, runner)
+        yield setup.at(suspicion.hook, _compare(suspicion, now, then), "command")
+
+
+def _compare(suspicion: Suspicion, now: Sequence[_Effect], then: Sequence[_Effect]) -> str:
+    told, meant = f"{suspicion.told.agent}'s", f"{suspicion.meant.agent}'s"
+    if now == then:
+        return f"{_show(now)}, whether told {meant} words or {told}"
+    better = f"; {suspicion.remedy}" if then else ""
+    return f"{_show(then)} when told {meant} words, and {_show(now)} when told {told}{better}"
+
+
+def _show(effects: Sequence[_Effect]) -> str:
+    """The effect of a hook, as the beginning of a sentence."""
+    by_verb: dict[str, list[str]] = {}
+    for effect in effects:
+        by_verb.setdefault(effect.verb, []).append(effect.sample)
+    parts = [f"{verb} {_listed(list(dict.fromkeys(shown)))}" for verb, shown in by_verb.items()]
+    return " and ".join(parts) or "reacts to no sample"
+
+
+def _listed(shown: Sequence[str]) -> str:
+    more = [f"{len(shown) - _MOST_SHOWN} more"] if len(shown) > _MOST_SHOWN else []
+    return ", ".join((*shown[:_MOST_SHOWN], *more))
+
+
+async def _effects(suspicion: Suspicion, words: Words, setup: Setup, runner: HookRunner) -> list[_Effect]:
+    effects: list[_Effect] = []
+    hook = replace(suspicion.hook, dialect=words.name, their_event=None)
+    for subject, fields in samples(hook.event, setup):
+        if match(hook, subject):
+            verb = await _verb(hook, fields, setup, runner)
+            if verb is not None:
+                effects.append(_Effect(verb, show_sample(subject, fields)))
+    return effects
+
+
+async def _verb(hook: HookEntry, fields: Mapping[str, Any], setup: Setup, runner: HookRunner) -> str | None:
+    """The effect of a hook on a sample, in a word; None for none."""
+    for run in await runner.execute_hooks_parallel((hook,), told_to(hook, fields, setup)):
+        if run.failed:
+            return "fails on"
+        if (answer := run.answer) is not None:
+            return next((verb for verb, applies in _VERBS if applies(answer)), None)
+    return None
+
+
+_VERBS: tuple[tuple[str, Callable[[Answer], bool]], ...] = (
+    ("blocks", lambda answer: answer.blocks),
+    ("asks about", lambda answer: answer.asks),
+    ("stops at", lambda answer: answer.stops),
+    ("rewrites", lambda answer: bool(or_none(answer.tool_input))),
+    ("answers", lambda answer: answer.is_specific or bool(or_none(answer.note))),
+)

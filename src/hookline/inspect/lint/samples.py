@@ -1,0 +1,83 @@
+"""The inputs of a dry run: ordinary calls, and some that a guard would refuse."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.matcher import match
+from hookline.inspect.lint.matchers import subjects_of
+from hookline.inspect.view import Setup
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import HookEntry
+
+Fields = Mapping[str, Any]
+
+_CALLS: Mapping[str, tuple[Fields, ...]] = {
+    "read_file": ({"file_path": "notes.txt"}, {"file_path": ".env"}),
+    "write_file": (
+        {"file_path": "notes.txt", "content": "hello\n"},
+        {"file_path": ".env", "content": "API_KEY=sk-0000000000000000\nPASSWORD=secret\n"},
+    ),
+    "replace": ({"file_path": "notes.txt", "old_string": "hello", "new_string": "goodbye"},),
+    "list_directory": ({"path": "."},),
+    "glob": ({"pattern": "**/*.py"},),
+    "search_file_content": ({"pattern": "hello"},),
+    "run_shell_command": ({"command": "ls"}, {"command": "rm -rf / --no-preserve-root"}),
+}
+_REQUEST = {
+    "model": "sample-model",
+    "messages": [{"role": "user", "content": "What is in notes.txt? My password is secret."}],
+    "config": {"temperature": 0},
+}
+_RESPONSE = {
+    "text": "It says hello.",
+    "candidates": [{"content": {"role": "model", "parts": ["It says hello."]}, "finishReason": "STOP", "index": 0}],
+    "usageMetadata": {"totalTokenCount": 12},
+}
+_OTHERS: Mapping[HookEventName, Fields] = {
+    HookEventName.BEFORE_MODEL: {"llm_request": _REQUEST},
+    HookEventName.AFTER_MODEL: {"llm_request": _REQUEST, "llm_response": _RESPONSE},
+    HookEventName.BEFORE_TOOL_SELECTION: {"llm_request": _REQUEST},
+    HookEventName.BEFORE_AGENT: {"prompt": "What is in notes.txt?"},
+    HookEventName.AFTER_AGENT: {
+        "prompt": "What is in notes.txt?",
+        "prompt_response": "It says hello.",
+        "stop_hook_active": False,
+    },
+}
+_NOTIFICATION: Fields = {"message": "May ls be run?", "details": {"type": "exec"}}
+
+
+def samples(event: HookEventName, setup: Setup) -> Iterator[tuple[str, Fields]]:
+    """The inputs for the hooks of an event, each with its subject."""
+    if event in _OTHERS:
+        yield event.value, _OTHERS[event]
+    elif (row := EVENT_TABLE[event]).triggers:
+        more = _NOTIFICATION if event is HookEventName.NOTIFICATION else {}
+        yield from ((trigger, {str(row.subject): trigger, **more}) for trigger in row.triggers)
+    else:
+        response = {"llmContent": "hello", "returnDisplay": "hello"}
+        told: Fields = {"tool_response": response} if event is HookEventName.AFTER_TOOL else {}
+        for tool in map(str, subjects_of(event, setup)):
+            for arguments in _CALLS.get(tool, ({},)):
+                yield tool, {"tool_name": tool, "tool_input": arguments, **told}
+
+
+def usual_sample(event: HookEventName, setup: Setup) -> tuple[str, Fields]:
+    """The input that most hooks of an event run for, with its subject; the first of several."""
+    hooks = setup.active(event)
+    return max(samples(event, setup), key=lambda sample: sum(runs_for(hook, sample[0]) for hook in hooks))
+
+
+def runs_for(hook: HookEntry, subject: str) -> bool:
+    """Whether the matcher of a hook matches the subject of a sample."""
+    return match(hook, subject)
+
+
+def show_sample(subject: str, fields: Mapping[str, Any]) -> str:
+    """A sample as people would name it."""
+    arguments = fields.get("tool_input")
+    first = next(iter(arguments.values()), "") if isinstance(arguments, Mapping) else ""
+    if subject == "run_shell_command":
+        return f"`{first}`"
+    return f"{subject} {first}".strip()

@@ -1,0 +1,72 @@
+"""Three words for each agent and each hook: configured, observed, enforced, each with its last evidence.
+
+*Configured*: it stands in the settings, and nothing there keeps it from running. *Observed*: the log has a run for an
+event of that agent. *Enforced*: the log has a deny for one. Events of `hookline fire`, `test`, `replay`, `check` and
+canaries are no evidence (`LogEntry.asker`). Each is about what is in the log; the transcripts show that an agent keeps
+to a deny (`reconcile.py`).
+"""
+
+from pathlib import Path
+from typing import Any
+
+from hookline.bridge.agents.versions import CHECKED
+from hookline.bridge.installation.entries import settings_file
+from hookline.bridge.installation.install import installed
+from hookline.bridge.installation.status import problem_of
+from hookline.bridge.judge import hosts
+from hookline.bridge.state_files import LastRequests
+from hookline.dialects.transcripts.find import OWN
+from hookline.errors import HooklineError
+from hookline.log.read.statistics import AgentStatistics, Statistics
+from hookline.protocol.constants import OWN_AGENT
+from hookline.protocol.text.json_text import utc_timestamp
+
+
+def agent_words(project: Path, statistics: Statistics, *, hooks_enabled: bool) -> list[dict[str, Any]]:
+    """The words of our own agent, and of every agent that has hookline as its hook command, or has asked once."""
+    rows = [
+        _row(OWN, "hookline agent", None, statistics.agents.get(OWN_AGENT, AgentStatistics()), configured=hooks_enabled)
+    ]
+    for name, host in hosts().items():
+        files, problem = _files(name, project)
+        numbers = statistics.agents.get(name, AgentStatistics())
+        row = _row(name, host.agent, problem, numbers, configured=bool(files) and problem is None)
+        row["files"] = files
+        row["observed"] = max(numbers.last_run or "", _last_asked(name) or "") or None
+        if files or problem or row["observed"]:
+            rows.append(row)
+    return rows
+
+
+def known_versions() -> list[dict[str, Any]]:
+    """Which version of each agent the contract was checked with, and whether that agent was really run."""
+    return [
+        {"agent": name, "name": hosts()[name].agent, "version": checked.version, "wasRun": checked.was_run}
+        for name, checked in CHECKED.items()
+    ]
+
+
+def _row(agent: str, name: str, problem: str | None, numbers: AgentStatistics, *, configured: bool) -> dict[str, Any]:
+    words = {"configured": configured, "observed": numbers.last_run, "enforced": numbers.last_block}
+    return {"agent": agent, "name": name, **words, "problem": problem, "files": []}
+
+
+def _files(agent: str, project: Path) -> tuple[list[str], str | None]:
+    """The agent's files that have our command, and what keeps it from running there."""
+    found: list[str] = []
+    problem = None
+    for file in dict.fromkeys((settings_file(agent, None), settings_file(agent, project))):
+        try:
+            entries = installed(file)
+        except HooklineError as error:
+            problem = str(error)
+            continue
+        if entries:
+            found.append(str(file))
+            problem = problem_of(agent, file, entries) or problem
+    return found, problem
+
+
+def _last_asked(agent: str) -> str | None:
+    asked = LastRequests().when(agent)
+    return None if asked is None else utc_timestamp(asked)

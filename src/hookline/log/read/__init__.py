@@ -1,0 +1,1 @@
+"""Reads records: queries, statistics, verification."""

@@ -1,0 +1,1 @@
+"""Removes secrets from records."""

@@ -1,0 +1,1 @@
+"""Writes records to the log file."""

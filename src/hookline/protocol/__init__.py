@@ -1,0 +1,1 @@
+"""Events, inputs, answers, verdicts and records: pure values without I/O."""

@@ -1,0 +1,1 @@
+"""Texts of the protocol: JSON as JavaScript writes it, patterns, words for outcomes."""

@@ -1,0 +1,291 @@
+"""JSON and text as JavaScript reads and writes them, because that is what hook scripts expect."""
+
+import json
+import math
+import re
+from collections import Counter, UserString
+from collections.abc import Callable, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import islice
+from numbers import Integral, Real
+from time import time_ns
+from types import NoneType, SimpleNamespace
+from typing import Any, NoReturn
+
+import msgspec
+
+# String.prototype.trim() removes these. Python's strip() also removes U+001C to U+001F and U+0085, and leaves the BOM.
+JS_WHITESPACE = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+
+# Deeper than anything a person writes, shallower than what recursive code on any Python can walk.
+MAX_DEPTH = 100
+
+# Possessive quantifiers: backtracking on a string without end would take quadratic time.
+_NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+# From here on JavaScript, too, writes an exponent.
+_INTEGRAL_FLOAT_LIMIT = 1e21
+_NUMBER_BITS = 1024
+# A limit for values that make their items on demand, such as `range`.
+_MOST_ITEMS = 1_000_000
+# Searching a longer text takes more time than walking through the value, unless that has very many items.
+_SHORT_TEXT = 4096
+_MOST_VISITED = 2000
+# A number that msgspec writes as 1.0 and JavaScript as 1, or text that looks like it. For a literal start, searching by
+# an expression is three times as fast as `in`.
+_find_whole_float = re.compile(rb'\.0(?:[,\]}]|":|\Z)').search
+_find_nan = re.compile(rb"NaN").search
+_find_infinity = re.compile(rb"Infinity").search
+_CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
+# The last second that was written as text.
+_second = (-1, "")
+_FLOATLESS = frozenset({str, int, bool, NoneType, bytes})
+
+
+def trim(text: str) -> str:
+    """The text without surrounding white space, as JavaScript's `trim()` does it."""
+    return text.strip(JS_WHITESPACE)
+
+
+def parse_json(text: str) -> Any:
+    """The value that `JSON.parse` gives for this text, or ValueError; values deeper than MAX_DEPTH become null."""
+    text = cut_depth(text)
+    try:
+        return _decode(text)
+    except ValueError:
+        # JavaScript accepts a lone surrogate, 1e999 and any number of digits; of the two decoders only the slower does.
+        return json.loads(text, parse_int=_whole_number, parse_constant=_refuse_constant)
+
+
+def repeated_key(text: str, among: frozenset[str] | None = None) -> tuple[str, list[Any]] | None:
+    """A key that one object of a JSON text has twice, however it is escaped, with its values; None if there is none."""
+    if text.count(":") < 2:  # noqa: PLR2004 - two keys
+        return None
+    found: list[tuple[str, list[Any]]] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) != len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            twice = (name for name, count in counts.items() if count > 1 and (among is None or name in among))
+            found.extend((name, [value for key, value in pairs if key == name]) for name in islice(twice, 1))
+        return fields
+
+    with suppress(ValueError, RecursionError):
+        json.loads(cut_depth(text), object_pairs_hook=read, parse_int=_whole_number, parse_constant=_refuse_constant)
+    return found[-1] if found else None
+
+
+def parse_own_json(data: bytes) -> Any:
+    """The same for a text that `stringify_json` wrote, in less time."""
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        try:
+            return _decode(data)
+        except ValueError:  # such as a lone surrogate
+            pass
+    return parse_json(data.decode())
+
+
+def cut_depth(text: str) -> str:
+    """The JSON text with every value that is nested deeper than MAX_DEPTH replaced by null."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return text
+    kept: list[str] = []
+    depth = 0
+    start = 0
+    for token in _NESTING.finditer(text):
+        mark = token[0]
+        if mark in "[{":
+            depth += 1
+            if depth == MAX_DEPTH + 1:
+                kept.append(text[start : token.start()])
+        elif mark in "]}":
+            if depth == MAX_DEPTH + 1:
+                kept.append("null")
+                start = token.end()
+            depth -= 1
+    if depth > MAX_DEPTH:
+        return "".join(kept)
+    return "".join(kept) + text[start:]
+
+
+def stringify_json(value: Any) -> bytes:
+    """Encode like `JSON.stringify`: one line, no spaces, UTF-8 unescaped, 1.0 as 1. Never raises.
+
+    Only numbers beyond 1e16 and below 1e-5 may be spelled otherwise.
+    """
+    try:
+        encoded = _encode(value)
+        return _encode(_respelled(value)) if _needs_respelling(value, encoded) else encoded
+    except Exception:  # noqa: BLE001 - foreign code: a tool's argument must not keep its guards from being asked
+        return _stringify_slowly(value)
+
+
+def to_plain(value: Any, above: frozenset[int] = frozenset()) -> Any:
+    """The value as plain JSON types only: floats without a fraction as integers, NaN as null, the unknown as text.
+
+    `above` has the identities of its containers: a value that is one of them, or nested too deep, becomes null.
+    """
+    try:
+        return _taken_apart(value, above)
+    except Exception:  # noqa: BLE001 - foreign code: a value that can't be taken apart is written as text
+        return _text(value)
+
+
+def utc_timestamp(seconds: float | None = None) -> str:
+    """A moment (now, if not given) as `Date.toISOString()` writes it: `2025-02-18T16:30:00.000Z`."""
+    global _second  # noqa: PLW0603 - replaced as a whole, for threads
+    whole, ms = divmod((time_ns() if seconds is None else round(seconds * 1e6) * 1000) // 1_000_000, 1000)
+    known, text = _second
+    if whole != known:
+        # Made once a second: this is asked for in every event.
+        text = datetime.fromtimestamp(whole, UTC).isoformat(timespec="seconds").removesuffix("+00:00")
+        _second = whole, text
+    return f"{text}.{ms:03}Z"
+
+
+def _needs_respelling(value: Any, encoded: bytes) -> bool:
+    """Whether msgspec may have spelled a number otherwise than JavaScript: 1.0, or a decimal that is not finite."""
+    if len(encoded) > _SHORT_TEXT and (found := _may_have_whole_float(value)) is not None:
+        return found
+    # Searching for one byte first takes a tenth of the time.
+    return bool(
+        _find_whole_float(encoded)
+        or (b"N" in encoded and _find_nan(encoded))
+        or (b"I" in encoded and _find_infinity(encoded))
+    )
+
+
+def _may_have_whole_float(value: Any) -> bool | None:
+    """Whether there is a float without a fraction, or an object that may hold one; None if there is too much to see."""
+    pending = [value]
+    seen = 0
+    while pending and seen < _MOST_VISITED:
+        item = pending.pop()
+        seen += 1
+        kind = type(item)
+        if kind in _CONTAINERS:
+            seen += len(item)
+            pending += (*item, *item.values()) if kind is dict else item
+        elif item.is_integer() if kind is float else kind not in _FLOATLESS:
+            return True
+    return None if pending else False
+
+
+def _respelled(value: Any) -> Any:
+    """A copy in which floats without a fraction are integers; msgspec has already seen that it is not endless."""
+    kind = type(value)
+    if kind is float:
+        return _plain_float(value)
+    if kind is dict:
+        return {
+            key if type(key) is str else key_in_json(key): item if type(item) in _FLOATLESS else _respelled(item)
+            for key, item in value.items()
+        }
+    if kind in _CONTAINERS:
+        return [item if type(item) in _FLOATLESS else _respelled(item) for item in value]
+    return value if kind in _FLOATLESS else to_plain(value)
+
+
+def _stringify_slowly(value: Any) -> bytes:
+    text = json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"))
+    # A lone surrogate is the only thing UTF-8 cannot hold; backslashreplace writes it as JSON.stringify does.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _taken_apart(value: Any, above: frozenset[int]) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str | Real | Decimal):
+        return _plain_scalar(_stand_in(value))
+    if len(above) == MAX_DEPTH or id(value) in above:
+        return None
+    inner = above | {id(value)}
+    match value:
+        case Mapping():
+            return {key_in_json(key): to_plain(item, inner) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [to_plain(item, inner) for item in value]
+        case _:
+            return to_plain(msgspec.to_builtins(value, builtin_types=(Decimal,), enc_hook=_stand_in), inner)
+
+
+def _plain_scalar(value: Any) -> Any:
+    if isinstance(value, float):
+        return _plain_float(value)
+    # To JavaScript a longer integer is Infinity, which it writes as null; Python may refuse to write it at all.
+    return None if isinstance(value, int) and value.bit_length() > _NUMBER_BITS else value
+
+
+def _plain_float(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < _INTEGRAL_FLOAT_LIMIT else value
+
+
+def key_in_json(key: Any) -> str:
+    """A key as JavaScript writes it: null, true and 1 for None, True and 1.0."""
+    plain = to_plain(key)
+    if isinstance(plain, str):
+        return plain
+    return _text(key) if isinstance(plain, list | dict) else json.dumps(plain)
+
+
+def _items(value: Any) -> Any:
+    return list(value) if len(value) <= _MOST_ITEMS else _text(value)
+
+
+def _json_of_library(value: Any) -> Any:
+    """The JSON of a pydantic model (the SDK's parts are some) and of numpy's numbers and arrays; else text."""
+    if isinstance(value, type):
+        return _text(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
+    return value.tolist() if hasattr(value, "tolist") else _text(value)
+
+
+def _stand_in(value: Any) -> Any:
+    """A value of a type that msgspec writes, in place of one that it does not know."""
+    return next(convert for kinds, convert in _STAND_INS if isinstance(value, kinds))(value)
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - foreign code: a tool's argument must not keep its guards from being asked
+        return f"<{type(value).__name__}>"
+
+
+def _whole_number(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+# The base's own methods give what the tool will use, whatever a subclass shows of itself.
+_STAND_INS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (NoneType | bool, key_in_json),  # msgspec itself writes these, except as keys
+    (int, int.__index__),
+    (float, float.__float__),
+    (Integral, int),
+    (Real | Decimal, float),
+    (bytes, lambda value: bytes(memoryview(value))),
+    (Mapping, dict),
+    (SimpleNamespace, vars),
+    (UserString, str),
+    (Sequence | AbstractSet | ValuesView, _items),
+    (object, _json_of_library),
+)
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(enc_hook=_stand_in, decimal_format="number").encode

@@ -1,0 +1,1 @@
+"""Hooks that are commands: start, feed, read, time and end a process."""

@@ -1,0 +1,62 @@
+"""Whether hookline itself started this process: as a hook, as a tool of the agent, as an MCP server, or below one.
+
+A process can't hide this from us by accident, only on purpose: it has to remove the mark and to leave its parents.
+"""
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from hookline.protocol.constants import CHILD_MARK
+
+# More than any shell has; a longer chain was made to hide something.
+_MOST_ANCESTORS = 256
+_MOST_BYTES = 16 << 20
+_PYTHON = re.compile(rb"(?:.*/)?python[\d.]*")
+
+
+def why_not_a_person() -> str | None:
+    """Return the sign that hookline started this process or an ancestor; None without one.
+
+    Where there is no /proc, only the environment is looked at.
+    """
+    if CHILD_MARK in os.environ:
+        return f"{CHILD_MARK} is set"
+    pid = os.getpid()
+    for _ in range(_MOST_ANCESTORS):
+        # A process can change its environment, and not the one that its parent was started with.
+        if os.fsencode(f"\0{CHILD_MARK}=") in b"\0" + _read(pid, "environ"):
+            return f"{CHILD_MARK} was set for process {pid}, which started it"
+        if pid != os.getpid() and _is_hookline(_read(pid, "cmdline").split(b"\0")):
+            return f"hookline, process {pid}, started it"
+        pid = _parent_of(pid)
+        if not pid:
+            return None
+    return f"it has more than {_MOST_ANCESTORS} parents"
+
+
+def _is_hookline(words: list[bytes]) -> bool:
+    """Whether a command line is that of our command: a program of its name, or Python with it."""
+    program, *arguments = words
+    if os.path.basename(program) == b"hookline":  # noqa: PTH119 - bytes
+        return True
+    if not _PYTHON.fullmatch(program):
+        return False
+    if b"-m" in arguments[:-1] and arguments[arguments.index(b"-m") + 1] == b"hookline":
+        return True
+    script = next((word for word in arguments if not word.startswith(b"-")), b"")
+    return os.path.basename(script) == b"hookline" or script.endswith(b"/hookline/__main__.py")  # noqa: PTH119 - bytes
+
+
+def _parent_of(pid: int) -> int:
+    """The parent's number; 0 if there is none, or if it is not known."""
+    # The name may contain spaces and parentheses. The state and the parent follow it.
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0
+
+
+def _read(pid: int, name: str) -> bytes:
+    with suppress(OSError), Path(f"/proc/{pid}/{name}").open("rb") as file:
+        return file.read(_MOST_BYTES)
+    return b""

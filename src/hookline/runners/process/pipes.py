@@ -1,0 +1,179 @@
+"""Our ends of a process's three pipes."""
+
+import contextlib
+import fcntl
+import io
+import os
+import select
+from collections.abc import Callable, Sequence
+
+from hookline.runners.process.job import LateInput, Stdio
+from hookline.runners.process.watcher import Watcher
+
+_DEFAULT_PIPE_BYTES = 1 << 16
+_LARGEST_PIPE_BYTES = 1 << 20
+# A larger buffer would be mapped and unmapped for every read.
+_READ_BYTES = 1 << 16
+# After this many system calls in a row the event loop gets its turn, however fast the hook is.
+_CALLS_IN_A_ROW = range(16)
+_ONE_CALL = range(1)
+# With fewer pipes, writing the input into each is cheaper than creating a memory file.
+_FEWEST_SHARING = 6
+
+
+class SharedInput:
+    """A large stdin that many hooks have in common: kept in one memory file and spliced into each pipe, not copied."""
+
+    def __init__(self, inputs: Sequence[bytes | LateInput]) -> None:
+        first = inputs[0]
+        is_long = isinstance(first, bytes) and len(first) > _DEFAULT_PIPE_BYTES
+        is_shared = is_long and sum(data is first for data in inputs) >= _FEWEST_SHARING
+        self._data = first if is_shared and hasattr(os, "memfd_create") else None
+        self._fd = -1
+
+    def splice(self, data: bytes, pipe: int) -> int:
+        """Return how many bytes of the input are in the pipe now: 0 if it isn't the shared one."""
+        if data is not self._data:
+            return 0
+        done = 0
+        # If anything fails here, the caller writes the rest.
+        with contextlib.suppress(OSError):
+            if self._fd < 0:
+                self._fd = os.memfd_create("hookline-stdin", os.MFD_CLOEXEC)
+                os.write(self._fd, data)
+            while done < len(data) and (count := os.splice(self._fd, pipe, len(data) - done, offset_src=done)):
+                done += count
+        return done
+
+    def close(self) -> None:
+        """Free the memory."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class _Pipe:
+    fd: int
+    """Negative when closed."""
+    _watcher: Watcher | None = None
+
+    def close(self) -> None:
+        """Stop watching and close the pipe; a second call does nothing."""
+        if self.fd >= 0:
+            fd, self.fd = self.fd, -1
+            if self._watcher is not None:
+                self._watcher.close(fd)
+            else:
+                os.close(fd)
+
+
+class InputPipe(_Pipe):
+    """The end of a hook's stdin that we write to; it closes itself after the last byte."""
+
+    def __init__(self, fd: int, data: bytes | LateInput, read_end: int | None) -> None:
+        """Write a short input into the new, empty pipe; a long one is written by `send` while the process starts.
+
+        With a read end of our own, which is closed along with the pipe, a hook that doesn't read causes no SIGPIPE.
+        """
+        self.fd = fd
+        self._data = data
+        self._read_end = read_end
+        if isinstance(data, LateInput):
+            return
+        self._rest = memoryview(data)
+        if len(data) <= select.PIPE_BUF:
+            os.write(fd, data)
+            os.close(fd)
+            self.fd = -1
+        elif len(data) <= _DEFAULT_PIPE_BYTES:
+            os.set_blocking(fd, False)
+            self._write()
+
+    def send(self, watcher: Watcher, shared: SharedInput | None = None) -> None:
+        """Write what the pipe takes now, and the rest whenever the watcher reports room."""
+        data = self._data.data if isinstance(self._data, LateInput) else self._data
+        if data is not self._data or len(data) > _DEFAULT_PIPE_BYTES:
+            os.set_blocking(self.fd, False)
+            _enlarge(self.fd, len(data))
+            self._rest = memoryview(data)[shared.splice(data, self.fd) if shared else 0 :]
+            self._write()
+        if self.fd >= 0:
+            watcher.watch(self.fd, self._write, for_writing=True)
+            self._watcher = watcher
+
+    def close(self) -> None:
+        """Stop watching and close the pipe; a second call does nothing."""
+        super().close()
+        if self._read_end is not None:
+            os.close(self._read_end)
+            self._read_end = None
+
+    def _write(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            for _ in _CALLS_IN_A_ROW:
+                self._rest = self._rest[os.write(self.fd, self._rest) :]
+                if not self._rest:
+                    self.close()
+                    break
+
+
+class OutputPipe(_Pipe):
+    """The end of a hook's stdout or stderr that we read from, and what was read, up to a limit."""
+
+    def __init__(self, fd: int, room: int) -> None:
+        self.fd = fd
+        self.room = room
+        self.content = io.BytesIO()
+        self.is_truncated = False
+
+    def watch(self, watcher: Watcher, on_eof: Callable[[], None]) -> None:
+        """Read whenever there is something to read, and call `on_eof` when that was all."""
+
+        def on_readable() -> None:
+            if self.read(_ONE_CALL):
+                on_eof()
+
+        if self.fd >= 0:
+            watcher.watch(self.fd, on_readable)
+            self._watcher = watcher
+
+    def read(self, calls: range = _CALLS_IN_A_ROW) -> bool:
+        """Read what is there; True at EOF, which closes the pipe, and False while any process holds it open."""
+        try:
+            for _ in calls:
+                if self.fd < 0 or not (data := os.read(self.fd, _READ_BYTES)):
+                    self.close()
+                    return True
+                if len(data) > self.room:
+                    self.is_truncated = True
+                    data = data[: self.room]
+                self.room -= len(data)
+                self.content.write(data)
+        except BlockingIOError:
+            pass
+        return False
+
+
+def open_pipes(stdin: bytes | LateInput, output_bytes: int) -> tuple[Stdio, InputPipe, OutputPipe, OutputPipe]:
+    """Open three pipes and return the child's ends, for the caller to close, and ours."""
+    fds: list[int] = []
+    try:
+        fds += os.pipe()
+        fds += os.pipe()
+        fds += os.pipe()
+        read_end = os.dup(fds[0]) if isinstance(stdin, LateInput) or len(stdin) > select.PIPE_BUF else None
+    except OSError:
+        for fd in fds:
+            os.close(fd)
+        raise
+    child_stdin, our_stdin, our_stdout, child_stdout, our_stderr, child_stderr = fds
+    os.set_blocking(our_stdout, False)
+    os.set_blocking(our_stderr, False)
+    outputs = OutputPipe(our_stdout, output_bytes), OutputPipe(our_stderr, output_bytes)
+    return (child_stdin, child_stdout, child_stderr), InputPipe(our_stdin, stdin, read_end), *outputs
+
+
+def _enlarge(pipe: int, size: int) -> None:
+    # An unprivileged user gets only a few large pipes. A small one works too, in more writes.
+    with contextlib.suppress(OSError, AttributeError):
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, min(size, _LARGEST_PIPE_BYTES))

@@ -1,0 +1,131 @@
+"""Decides which hooks use the warm pool; imports the pool on a hook's second run."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.runners.process.batch import ChildJob, ChildLimits, ChildOutcome, run_children
+from hookline.runners.process.environment import is_for_bash
+from hookline.runners.process.features import FEATURES
+
+if TYPE_CHECKING:
+    from hookline.runners.warm.pool import WarmPool
+
+# A program may make up commands without end.
+_MOST_SEEN = 1000
+
+
+class WarmPolicy:
+    """The parked interpreters of one engine, if it has any."""
+
+    def __init__(self, most: int) -> None:
+        """Park at most so many; 0 means that every hook runs cold."""
+        self._most = most if FEATURES.warm else 0
+        self.cold: set[str] = set()
+        """Commands that are known to run no Python script; one that becomes such a script later stays cold."""
+        self._seen: set[str] = set()
+        self._pool: WarmPool | None = None
+        self._lock = threading.Lock()
+
+    async def run(
+        self,
+        hooks: Sequence[HookEntry],
+        jobs: Sequence[ChildJob],
+        *,
+        limits: ChildLimits,
+        on_end: Callable[[int], None] | None = None,
+    ) -> list[ChildOutcome]:
+        """Run the jobs of these hooks at the same time, in interpreters that wait for them where there are any."""
+        pools = [self._pool_for(hook) for hook in hooks]
+        if not any(pools):
+            return await run_children(jobs, limits=limits, on_end=on_end)
+        from hookline.runners.warm.runner import run_warm  # noqa: PLC0415 - most programs fire each hook once
+
+        return await run_warm(jobs, pools, limits=limits, on_end=on_end)
+
+    def _pool_for(self, hook: HookEntry) -> "WarmPool | None":
+        """The pool in which an interpreter may wait for this hook; None for a hook that must be started."""
+        if not self._most or not _may_be_warm(hook) or hook.limits is not None or hook.command is None:
+            return None
+        if hook.command in self.cold:  # most hooks are no Python scripts
+            return None
+        if hook.command not in self._seen:
+            if len(self._seen) < _MOST_SEEN:
+                self._seen.add(hook.command)
+            return None
+        return self._pool or self._open()
+
+    def wait_until_warm(self, timeout_s: float) -> bool:
+        """Wait until the interpreters of all scripts that are to have one have started; return whether they have."""
+        pool = self._pool
+        return pool is None or pool.wait_until_idle(timeout_s)
+
+    def why_cold(self, hook: HookEntry, env: Mapping[str, str], cwd: str) -> str | None:
+        """Why a Python script is not warm although it ran often enough; None for other hooks."""
+        from hookline.runners.process.command import direct_invocation  # noqa: PLC0415 - only for measurements of hooks
+        from hookline.runners.warm.launch_spec import launch_spec_of, why_no_launch_spec  # noqa: PLC0415
+
+        command = hook.command or ""
+        usual = {name: value for name, value in env.items() if not is_for_bash(name)}
+        try:
+            invocation = direct_invocation(command, cwd, usual)
+        except (OSError, ValueError):
+            return None  # starting it has reported that
+        has_spec = invocation is not None and launch_spec_of(invocation, cwd) is not None
+        other_form = None if has_spec else why_no_launch_spec(command, invocation, cwd)
+        if not has_spec and other_form is None:
+            return None
+        pool = self._pool
+        return (
+            self._why_off(hook)
+            or other_form
+            or _why_confined(hook)
+            or cold_variable(env)
+            or (pool and invocation and pool.why_not_warm(invocation, cwd))
+            or "its interpreter could not be started before the event"
+        )
+
+    def _why_off(self, hook: HookEntry) -> str | None:
+        if FEATURES.why_cold is not None:
+            return FEATURES.why_cold
+        if not self._most:
+            return "hooksConfig.warm switches it off"
+        return None if _may_be_warm(hook) else 'it has "warm": false'
+
+    def close(self) -> None:
+        """End all of them; hooks that run later run cold."""
+        with self._lock:
+            self._most = 0
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def _open(self) -> "WarmPool | None":
+        from hookline.runners.warm.pool import WarmPool  # noqa: PLC0415 - most programs fire each hook once
+
+        with self._lock:  # loops in other threads may be here
+            if self._pool is None and self._most:
+                self._pool = WarmPool(self._most, cold=self.cold)
+            return self._pool
+
+
+def _may_be_warm(hook: HookEntry) -> bool:
+    return isinstance(hook.run, CommandLine) and hook.run.warm
+
+
+def _why_confined(hook: HookEntry) -> str | None:
+    given = {} if hook.limits is None else hook.limits.to_dict()
+    names = [name for key, name in (("limits", "limits"), ("network", '"network": false')) if key in given]
+    start = "needs a start of its own" if names == ['"network": false'] else "need a start of their own"
+    return f"it has {' and '.join(names)}, which {start}" if names else None
+
+
+def cold_variable(env: Mapping[str, str]) -> str | None:
+    """Which variable keeps every Python script cold, and what to do; None without one."""
+    from hookline.runners.warm.process_state import why_cold  # noqa: PLC0415 - only for reports
+
+    if name := next(filter(is_for_bash, env), None):
+        return f"{name} is set, so bash has to start each command; unset it"
+    return why_cold(os.fsencode(f"{name}={value}") for name, value in env.items())

@@ -1,0 +1,376 @@
+"""One worker's process: written to and read line by line, until it ends or is ended with all that it started."""
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from hookline.runners.process import command, orphans
+from hookline.runners.process.job import ChildJob
+from hookline.runners.process.limits import refusal
+from hookline.runners.process.reaper import REAPER, signal_group
+from hookline.runners.process.status import STATUSES
+from hookline.runners.process.watcher import Watcher, watcher_for
+
+_READ_BYTES = 1 << 16
+# Then the loop gets its turn, however fast the worker writes.
+_READS_IN_A_ROW = range(16)
+# How long the exit of a worker is waited for that has closed its stdout.
+_ENDING_S = 0.3
+_STDERR_KEPT = 1 << 16
+# The limit on consecutive empty lines.
+_MOST_EMPTY_BYTES = 1 << 16
+# Each takes all that the pipe holds, up to a megabyte; a process that was left behind may go on filling it.
+_LAST_READS = range(4)
+_SELECTABLE = 1024
+# Between SIGTERM and SIGKILL.
+_GRACE_S = 1.0
+# How long a worker has for its own end after EOF on its stdin.
+_RETIRING_S = 2.0
+
+
+class Owner(Protocol):
+    """The callbacks of the process's owner."""
+
+    def on_line(self, process: "WorkerProcess", line: bytes) -> None:
+        """Called with each line that it writes."""
+
+    def on_end(self, process: "WorkerProcess", why: str, *, is_clean: bool) -> None:
+        """Called once if it ends by itself, or misbehaves; it is gone or being killed then."""
+
+
+class WorkerProcess:
+    """A process in its own session, on one event loop. Whoever starts it has to `end` or `retire` it.
+
+    The owner holds the lock when it calls a method; callbacks of the loop take it, so that the owner can `write` in
+    another thread.
+    """
+
+    def __init__(self, job: ChildJob, owner: Owner, *, most_bytes: int, lock: threading.RLock) -> None:
+        """Starts it; raises an OSError or ValueError if that is not possible."""
+        self._owner = owner
+        self._lock = lock
+        self._job = job
+        self._most_bytes = most_bytes
+        self._loop = asyncio.get_running_loop()
+        self._unwritten: deque[memoryview] = deque()
+        self._line = bytearray()
+        self._empty_bytes = 0
+        # Data that another thread has read and that the loop must handle.
+        self._early = b""
+        self._stderr_kept = bytearray()
+        self._stderr_read = 0
+        self._timers: list[asyncio.TimerHandle] = []
+        self._pidfd = -1
+        self.is_over = False
+        """True once nothing more is read from it."""
+        self.is_status_lost = False
+        """True if it has exited and the program around us has taken its status."""
+        self._mark = next(orphans.MARKS)
+        self._fds: dict[str, int] = {}
+        self._watched: set[str] = set()
+        self.pid = self._spawn()
+        REAPER.running.add(self.pid)
+        self._watcher: Watcher = watcher_for(self._loop)
+        try:
+            self._watch("stdout", self._on_stdout)
+            self._watch("stderr", self._on_stderr)
+            self._pidfd = self._watcher.watch_exit(self.pid, self._on_exit)
+        except (OSError, RuntimeError):
+            self.end()
+            raise
+
+    def write(self, line: bytes) -> None:
+        """Sends a line, in any thread; what the pipe does not take now is written when there is room."""
+        self._unwritten.append(memoryview(line))
+        if len(self._unwritten) == 1:
+            self._write()
+            if self._unwritten:
+                self.soon(self._wait_for_room)
+
+    def line_within(self, seconds: float) -> bytes | None:
+        """Waits so long at most for a line, in any thread; None if there is anything else than one whole line.
+
+        The loop takes whatever is not returned here.
+        """
+        stdout, stderr = self._fds.get("stdout", -1), self._fds.get("stderr", -1)
+        # Of several descriptors `select` takes small ones only, but it alone waits for parts of a millisecond.
+        may_wait = 0 <= stdout < _SELECTABLE and 0 <= stderr < _SELECTABLE and not self._line
+        if not may_wait or not self._watcher.pause(stdout):
+            return None
+        try:
+            # Earlier stderr becomes readable together with the answer; the loop handles it.
+            if select.select((stdout, stderr), (), (), seconds)[0] != [stdout]:
+                return None
+            data = os.read(stdout, _READ_BYTES)
+        finally:
+            self._watcher.resume(stdout)
+        if data.find(b"\n") == len(data) - 1 < self._most_bytes and data:
+            return data[:-1]
+        self.put_back(data)
+        return None
+
+    def put_back(self, data: bytes) -> None:
+        """Has the loop read this before everything else."""
+        self._early += data
+        self.soon(self._on_stdout)
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Has the loop call a function."""
+        self._loop.call_soon_threadsafe(callback)
+
+    @property
+    def can_answer(self) -> bool:
+        """False once it has closed its stdout."""
+        return "stdout" in self._fds
+
+    @property
+    def unfinished(self) -> bytes:
+        """The stdout since the last line break."""
+        return bytes(self._line)
+
+    def take_stderr(self) -> bytes:
+        """Return the stderr since the last call; only the end of a long text."""
+        # All stderr from before the answer is in the pipe by now.
+        if not self.is_over:
+            self._read_stderr()
+        return self.take_read_stderr()
+
+    def take_read_stderr(self) -> bytes:
+        """The same without a look at the pipe: what the loop has read by now, which is nothing in most cases."""
+        if not self._stderr_kept:
+            return b""
+        kept, self._stderr_kept, self._stderr_read = bytes(self._stderr_kept), bytearray(), 0
+        return kept
+
+    def resident_bytes(self) -> int:
+        """How much memory it uses; 0 where that can't be known."""
+        try:
+            with open(f"/proc/{self.pid}/statm", "rb") as file:  # noqa: PTH123 - pathlib is slow
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, IndexError, ValueError):
+            return 0
+
+    def retire(self) -> None:
+        """Lets it end by itself, with EOF on its stdin; if it does not, it is ended."""
+        if not self.is_over and "stdin" in self._fds:
+            self._close("room")
+            self._close("stdin")
+            self._timers.append(self._loop.call_later(_RETIRING_S, self.end))
+
+    def end(self) -> None:
+        """Ends it with everything that it started: SIGTERM now, SIGKILL after a second. A second call does nothing."""
+        with self._lock:
+            if not self.is_over:
+                self._signal_all()
+                self._let_go(is_reaped=False)
+
+    def forget(self) -> None:
+        """Closes what a forked program has inherited; the process belongs to the parent."""
+        for fd in self._fds.values():
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+    def _spawn(self) -> int:
+        child_ends: list[int] = []
+        try:
+            for name in ("stdin", "stdout", "stderr"):
+                read_end, write_end = os.pipe()
+                ours, theirs = (write_end, read_end) if name == "stdin" else (read_end, write_end)
+                self._fds[name] = ours
+                child_ends.append(theirs)
+                os.set_blocking(ours, False)
+            # As long as we could read it ourselves, a worker that has closed its stdin causes no SIGPIPE.
+            self._fds["own stdin"] = os.dup(child_ends[0])
+            return command.start(self._job, (child_ends[0], child_ends[1], child_ends[2]), self._mark)
+        except BaseException:
+            for fd in self._fds.values():
+                os.close(fd)
+            raise
+        finally:
+            for fd in child_ends:
+                os.close(fd)
+
+    def _write(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._unwritten:
+                rest = self._unwritten[0]
+                rest = rest[os.write(self._fds["stdin"], rest) :]
+                if rest:
+                    self._unwritten[0] = rest
+                else:
+                    self._unwritten.popleft()
+
+    def _wait_for_room(self) -> None:
+        with self._lock:
+            if "stdin" in self._fds and "room" not in self._fds:
+                # Watch a duplicate descriptor, so that waiting can end while stdin stays open.
+                self._fds["room"] = os.dup(self._fds["stdin"])
+                self._watch("room", self._on_room)
+
+    def _on_room(self) -> None:
+        with self._lock:
+            self._close("room")
+            self._write()
+            if self._unwritten:
+                self._wait_for_room()
+
+    def _on_stdout(self) -> None:
+        with self._lock:
+            self._read_stdout()
+
+    def _on_stderr(self) -> None:
+        with self._lock:
+            self._read_stderr()
+
+    def _read_stdout(self) -> None:
+        early, self._early = self._early, b""
+        self._take(early)
+        for _ in _READS_IN_A_ROW:
+            if "stdout" not in self._fds:
+                return
+            try:
+                data = os.read(self._fds["stdout"], _READ_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                self._close("stdout")
+                # It is just ending, in most cases, and how it ended says more.
+                self._timers.append(self._loop.call_later(_ENDING_S, self._fail, "closed its stdout"))
+                self._take_last_line()
+                return
+            self._take(data)
+            if len(data) < _READ_BYTES:
+                return
+
+    def _take(self, data: bytes) -> None:
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            if self.is_over:
+                return
+            whole = bytes(self._line) + line if self._line else line
+            self._line.clear()
+            if len(whole) > self._most_bytes:
+                self._fail(f"wrote a line of more than {self._most_bytes} bytes")
+            elif whole.strip():
+                self._empty_bytes = 0
+                self._owner.on_line(self, whole)
+            else:
+                self._skip_empty(whole)
+        self._line += rest
+        if len(self._line) > self._most_bytes:
+            self._fail(f"wrote a line of more than {self._most_bytes} bytes")
+
+    def _take_last_line(self) -> None:
+        """Takes an answer that is whole but for its line break."""
+        if not self.is_over and self._line.rstrip().endswith(b"}"):
+            self._take(b"\n")
+
+    def _skip_empty(self, line: bytes) -> None:
+        self._empty_bytes += len(line) + 1
+        if self._empty_bytes > _MOST_EMPTY_BYTES:
+            self._fail(f"wrote more than {_MOST_EMPTY_BYTES} bytes of empty lines")
+
+    def _read_stderr(self) -> None:
+        try:
+            data = os.read(self._fds["stderr"], _READ_BYTES)
+        except (BlockingIOError, KeyError):
+            return
+        if not data:
+            self._close("stderr")
+            return
+        self._stderr_read += len(data)
+        self._stderr_kept += data
+        del self._stderr_kept[:-_STDERR_KEPT]
+        if self._stderr_read > self._most_bytes:
+            self._fail(f"wrote more than {self._most_bytes} bytes to its stderr")
+
+    def _on_exit(self, status: int | None = None) -> None:
+        with self._lock:
+            self._take_exit(status)
+
+    def _take_exit(self, status: int | None) -> None:
+        self._pidfd = -1
+        # Answers that it wrote before it ended are in the pipe.
+        for _ in _LAST_READS:
+            if not self.is_over and "stdout" in self._fds and (self._early or self._has_more()):
+                self._read_stdout()
+        self._take_last_line()
+        self._read_stderr()
+        if self.is_over:
+            return
+        # Before it is reaped: then its number, which is the group's, is free.
+        self._signal_all()
+        is_reaped = status is not None
+        if status is None:
+            try:
+                reaped, found = os.waitpid(self.pid, os.WNOHANG)
+                is_reaped, status = (True, found) if reaped else (False, None)
+            except ChildProcessError:
+                self.is_status_lost = STATUSES.was_lost = True
+        code = None if status is None else os.waitstatus_to_exitcode(status)
+        self._let_go(is_reaped=is_reaped)
+        self._owner.on_end(self, _ending(code, bytes(self._stderr_kept)), is_clean=code == 0)
+
+    def _has_more(self) -> bool:
+        look = select.poll()
+        look.register(self._fds["stdout"], select.POLLIN)
+        return bool(look.poll(0))
+
+    def _fail(self, why: str) -> None:
+        with self._lock:
+            if not self.is_over:
+                self._stderr_read = -_READ_BYTES
+                self._read_stderr()
+                self.end()
+                self._owner.on_end(self, why, is_clean=False)
+
+    def _signal_all(self) -> None:
+        self._deadline = time.monotonic() + _GRACE_S
+        search = orphans.OrphanSearch(self.pid, self._mark)
+        signal_group(self.pid, signal.SIGTERM)
+        # A stopped process gets its SIGTERM only when it is continued.
+        signal_group(self.pid, signal.SIGCONT)
+        search.terminate()
+        REAPER.track(search, deadline=self._deadline)
+
+    def _let_go(self, *, is_reaped: bool) -> None:
+        self.is_over = True
+        for timer in self._timers:
+            timer.cancel()
+        if self._pidfd >= 0:
+            pidfd, self._pidfd = self._pidfd, -1
+            self._watcher.close(pidfd)
+        for name in tuple(self._fds):
+            self._close(name)
+        del self._watcher  # a reference to this object must not keep the loop's epoll open
+        REAPER.take_over(self.pid, deadline=self._deadline, unreaped=not is_reaped)
+        REAPER.running.discard(self.pid)
+
+    def _watch(self, name: str, callback: Callable[[], None]) -> None:
+        self._watcher.watch(self._fds[name], callback, for_writing=name == "room")
+        self._watched.add(name)
+
+    def _close(self, name: str) -> None:
+        """Closes one of our ends, if it is open."""
+        if (fd := self._fds.pop(name, -1)) < 0:
+            return
+        if name in self._watched:
+            self._watched.discard(name)
+            self._watcher.close(fd)
+        else:
+            os.close(fd)
+
+
+def _ending(code: int | None, stderr: bytes) -> str:
+    if why := refusal(code, stderr):
+        return why
+    if code is None:
+        return "ended, and its exit status was lost"
+    return f"exited with code {code}" if code >= 0 else f"was ended by signal {-code}"

@@ -1,0 +1,1 @@
+"""Other agents' settings files and plugins."""

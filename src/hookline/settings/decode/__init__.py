@@ -1,0 +1,1 @@
+"""JSON values to typed settings; problems are collected, not raised."""

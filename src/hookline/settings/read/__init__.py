@@ -1,0 +1,1 @@
+"""Files to layers: where settings are, how they are read and merged."""

@@ -1,0 +1,1 @@
+"""Which project hooks the user has trusted, by content."""

@@ -1,0 +1,101 @@
+"""The source of a worker: its directory and its files, as values that differ after a change."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from hookline.protocol.hook_entry import HookEntry
+from hookline.settings.trust.fingerprint import Fingerprinter, Signature
+
+_MOST_KNOWN = 8
+# Files that programs write to. A worker that writes to one which its command names must not be replaced for that.
+_WRITTEN = (".log", ".jsonl", ".db", ".sqlite", ".sqlite3", "-wal", "-shm", "-journal", ".pid", ".lock")
+
+
+# A name, and whatever else is known of the file.
+_File = TypeVar("_File", bound=tuple[Any, ...])
+
+
+class _Place(NamedTuple):
+    """A directory without links, and which one it is: another may get its name."""
+
+    path: str
+    identity: tuple[int, int] | None
+
+
+class SourceFiles(NamedTuple):
+    """The source of a worker, at one moment."""
+
+    place: _Place
+    files: Sequence[tuple[str, str, str | Signature]]
+    """The name of each, where it is, and its content."""
+    policy_fault: str | None
+
+    def change(self, earlier: "SourceFiles") -> str:
+        """What differs from an earlier one, for people."""
+        before, now = set(earlier.files), set(self.files)
+        changed = sorted({name for name, _, _ in before ^ now})
+        return changed[0] if changed else self.place.path
+
+
+class WorkerSources:
+    """Looks at the programs of hooks. Can be used by several threads."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, _Place] = {}
+        # By the PATH of the hook, where names in a command are looked for.
+        self._fingerprinters: dict[str | None, Fingerprinter] = {}
+
+    def signatures(self, hook: HookEntry, cwd: str, env: Mapping[str, str]) -> object | None:
+        """What differs if the directory or a file has changed, without reading any; None if that can't be told yet."""
+        place = self._place(cwd)
+        signatures = self._fingerprinter(env).signatures(hook, place.path)
+        return None if signatures is None else (place, _program_files(hook, signatures))
+
+    def snapshot(self, hook: HookEntry, cwd: str, env: Mapping[str, str]) -> SourceFiles:
+        """What differs if another program would be started now, with every file of it read."""
+        place = self._place(cwd)
+        files = _program_files(hook, self._fingerprinter(env).program(hook, place.path))
+        return SourceFiles(place, files, _policy_fault(hook))
+
+    def _fingerprinter(self, env: Mapping[str, str]) -> Fingerprinter:
+        search_path = env.get("PATH")
+        known = self._fingerprinters.get(search_path)
+        if known is None:
+            if len(self._fingerprinters) >= _MOST_KNOWN:
+                self._fingerprinters.clear()
+            known = self._fingerprinters[search_path] = Fingerprinter(search_path)
+        return known
+
+    def _place(self, directory: str) -> _Place:
+        """Where a directory is now. At every event, and `realpath` takes many times as long as a look at one name."""
+        known, identity = self._places.get(directory), _identity(directory)
+        # What is behind a link may have been moved, and the link with it.
+        if known and known.identity == identity and (known.path == directory or _identity(known.path) == identity):
+            return known
+        if len(self._places) >= _MOST_KNOWN:
+            self._places.clear()
+        known = self._places[directory] = _Place(os.path.realpath(directory), identity)
+        return known
+
+
+def _identity(directory: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(directory)  # noqa: PTH116 - at every event, and Path is several times slower
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _program_files(hook: HookEntry, files: Sequence[_File]) -> list[_File]:
+    """Those of the files that a hook names which are its program; where trust is asked for, all of them are."""
+    return [file for file in files if hook.is_asked_about or not file[0].endswith(_WRITTEN)]
+
+
+def _policy_fault(hook: HookEntry) -> str | None:
+    """What is wrong with the scripts of a policy, also with those that the command does not name."""
+    if hook.policy is None or not hook.policy.files:
+        return None
+    from hookline.settings.read.provider import layer_provider  # noqa: PLC0415 - few machines have a policy
+
+    return layer_provider().scripts_fault(hook.policy)

@@ -1,0 +1,177 @@
+from typing import Any
+
+import pytest
+
+from hookline.protocol.answers import deny, read_object
+from hookline.protocol.constants import ConfigSource, Decider
+from hookline.protocol.events import HookEventName
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
+from hookline.protocol.results import (
+    AggregatedHookResult,
+    ProcessedHookResult,
+    build_failure_envelope,
+    failure_verdict,
+    make_empty_success_result,
+    process_common_hook_output_fields,
+)
+from hookline.protocol.verdict import HookError, HookExecutionPlan, HookExecutionResult, Verdict
+
+GUARD = HookEntry(
+    event=HookEventName.BEFORE_TOOL, source=ConfigSource.USER, origin="o", location="l", run=CommandLine("guard")
+)
+
+
+def read(data: dict[str, Any], kind: type[DefaultHookOutput] = DefaultHookOutput) -> ProcessedHookResult:
+    return process_common_hook_output_fields(AggregatedHookResult(success=True, final_output=kind(data)))
+
+
+@pytest.mark.req("HOOK-145", "DELTA-HFAIL-004")
+def test_each_empty_success_is_a_fresh_one() -> None:
+    """Nothing ran, nothing failed, nothing was said; and no two callers share the object."""
+    result = make_empty_success_result()
+    assert result == AggregatedHookResult(
+        success=True, final_output=None, all_outputs=(), errors=(), total_duration=0.0, verdict=None
+    )
+    assert (result.results, result.verdict, result.effect) == ((), None, None)
+    assert result is not make_empty_success_result()
+    assert result.to_dict() == {
+        "success": True,
+        "finalOutput": None,
+        "allOutputs": [],
+        "errors": [],
+        "totalDuration": 0.0,
+    }
+
+
+def test_a_result_is_the_face_of_a_verdict() -> None:
+    """All that callers ask a result for is the verdict's, with answers in the event's own class."""
+    answer = deny("no")
+    plan = HookExecutionPlan(event=GUARD.event, hooks=(GUARD,), sequential=False)
+    runs = (
+        HookExecutionResult(hook=GUARD, event=GUARD.event, success=False, exit_code=2, answer=answer),
+        HookExecutionResult(hook=GUARD, event=GUARD.event, success=True, exit_code=0),
+    )
+    verdict = Verdict(
+        event=GUARD.event,
+        answer=answer,
+        arguments={"a": 1},
+        success=False,
+        errors=(HookError("e"),),
+        duration_ms=2.34567,
+        plan=plan,
+        runs=runs,
+    )
+    result = AggregatedHookResult.of(verdict, BeforeToolHookOutput)
+    face = BeforeToolHookOutput({"decision": "deny", "reason": "no"})
+    assert (result.success, result.final_output, result.all_outputs) == (False, face, (face,))
+    assert (result.errors, result.verdict, result.effect) == ((HookError("e"),), verdict, {"tool_input": {"a": 1}})
+    assert result.results is runs
+    assert result.to_dict() == {
+        "success": False,
+        "finalOutput": {"decision": "deny", "reason": "no"},
+        "allOutputs": [{"decision": "deny", "reason": "no"}],
+        "errors": [{"message": "e"}],
+        "totalDuration": 2.346,
+    }
+    silent = AggregatedHookResult.of(Verdict(event=GUARD.event), DefaultHookOutput)
+    assert (silent.success, silent.final_output, silent.all_outputs) == (True, None, ())
+
+
+@pytest.mark.req("DELTA-HFAIL-001")
+def test_a_fault_of_ours_decides_nothing() -> None:
+    """The envelope and the verdict say the same: what failed, where, and that no hook had an effect."""
+    error = HookError(
+        "planning failed: ValueError('x')",
+        stage="planning",
+        details={"error": "ValueError", "event": "BeforeTool"},
+    )
+    envelope = build_failure_envelope(ValueError("x"), "planning", {"event": "BeforeTool"})
+    assert envelope == AggregatedHookResult(success=False, errors=(error,))
+    verdict = failure_verdict(HookEventName.BEFORE_TOOL, "ls", ValueError("x"), "planning")
+    assert verdict == Verdict(
+        event=HookEventName.BEFORE_TOOL, subject="ls", success=False, errors=(error,), decider=Decider.FAULT
+    )
+    assert verdict.fault == error
+
+
+def test_a_processed_result_as_json() -> None:
+    """The reading of the common fields, in wire spelling."""
+    processed = read({"continue": False, "stopReason": "s"})
+    assert processed.to_dict() == {
+        "shouldStop": True,
+        "stopReason": "s",
+        "systemMessage": None,
+        "suppressOutput": False,
+    }
+
+
+@pytest.mark.req("DELTA-HRUN-004")
+def test_no_answer_asks_for_nothing() -> None:
+    """Without an answer nothing stops, nothing is said and nothing is hidden."""
+    empty = make_empty_success_result()
+    assert process_common_hook_output_fields(empty) == ProcessedHookResult(
+        aggregated=empty, should_stop=False, stop_reason=None, system_message=None, suppress_output=False
+    )
+
+
+@pytest.mark.req("DELTA-HRUN-002")
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ({"continue": False, "stopReason": " enough \n"}, "enough"),
+        ({"continue": False, "reason": "why"}, "why"),
+        ({"continue": False}, "No reason given"),
+        ({"continue": False, "stopReason": " ", "reason": "why"}, "why"),
+        ({"continue": False, "stopReason": " ", "reason": "\n"}, "No reason given"),
+        ({"continue": False, "stopReason": 7}, "7"),
+        ({"continue": True, "stopReason": "not stopped"}, None),
+        ({"decision": "deny", "reason": "why"}, None),
+    ],
+)
+def test_a_stop_has_one_reason(data: dict[str, Any], reason: str | None) -> None:
+    """A stop is given the stop reason, else the reason, else a default, never a blank; without a stop there is none."""
+    processed = read(data)
+    assert (processed.should_stop, processed.stop_reason) == (reason is not None, reason)
+
+
+@pytest.mark.req("DELTA-HRUN-002", "HOOK-199")
+def test_the_stop_reason_goes_before_the_compatibility_reason() -> None:
+    """A stop is explained by its own reason, and by the permission's where it has none."""
+    specific = {"permissionDecisionReason": "not allowed"}
+    stop = {"continue": False, "hookSpecificOutput": specific}
+    assert read(stop, BeforeToolHookOutput).stop_reason == "not allowed"
+    assert read({**stop, "stopReason": "enough"}, BeforeToolHookOutput).stop_reason == "enough"
+
+
+@pytest.mark.req("DELTA-HRUN-003")
+@pytest.mark.parametrize(
+    ("data", "message", "suppress"),
+    [
+        ({"systemMessage": " note "}, " note ", False),
+        ({"systemMessage": " \ufeff\n"}, None, False),
+        ({"systemMessage": ""}, None, False),
+        ({"systemMessage": None, "suppressOutput": True}, None, True),
+        ({"suppressOutput": "true"}, None, False),
+    ],
+)
+def test_messages_and_suppression(data: dict[str, Any], message: str | None, suppress: bool) -> None:
+    """A message is passed on as it is unless it is blank, and only the boolean true suppresses."""
+    processed = read(data)
+    assert (processed.system_message, processed.suppress_output) == (message, suppress)
+    assert processed.aggregated.final_output is not None
+    assert processed.aggregated.final_output.answer == read_object(data)
+
+
+@pytest.mark.req("DELTA-HRUN-004")
+def test_the_reading_keeps_what_it_was_made_from() -> None:
+    """Everything is in the reading: the merged result itself and the four fields."""
+    output = DefaultHookOutput(
+        {"continue": False, "stopReason": "enough", "systemMessage": "note", "suppressOutput": True}
+    )
+    result = AggregatedHookResult(success=False, final_output=output, total_duration=7.0)
+    processed = process_common_hook_output_fields(result)
+    assert processed.aggregated is result
+    assert processed == ProcessedHookResult(
+        aggregated=result, should_stop=True, stop_reason="enough", system_message="note", suppress_output=True
+    )
