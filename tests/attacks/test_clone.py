@@ -239,7 +239,7 @@ class Clone:
         )
         assert started.stdin is not None
         assert started.stdout is not None
-        given = {"bridge": CLAUDE_EVENT, "completion": "trust\0\0"}
+        given = {"hook": CLAUDE_EVENT, "completion": "trust\0\0"}
         started.stdin.write(given.get(words[0], "").encode())
         started.stdin.close()
         printed = b""

@@ -135,7 +135,7 @@ def test_a_deadline_that_passes_is_a_deny(agent: str, event: str, expected: tupl
     """Whatever holds up the bridge, the agent is told no in its own words."""
     asked: dict[str, Any] = {**QUESTION, "toolName": "bash", "toolArgs": {"command": "ls"}}
     got = subprocess.run(
-        [sys.executable, "-c", _HANGING, "bridge", agent, event, "--no-serve", "--deadline", "0.2"],
+        [sys.executable, "-c", _HANGING, "hook", agent, event, "--no-serve", "--deadline", "0.2"],
         input=json.dumps(asked),
         capture_output=True,
         text=True,
@@ -151,7 +151,7 @@ def test_a_deadline_that_passes_is_a_deny(agent: str, event: str, expected: tupl
 @pytest.mark.parametrize("words", [("claude", "PreToolUse"), ("claude",), ("copilot", "preToolUse")])
 def test_stdin_that_does_not_end_is_a_deny(words: tuple[str, ...]) -> None:
     """The deadline counts from the start of the command, as the agent's own timeout does."""
-    command = [sys.executable, "-m", "hookline", "bridge", *words, "--no-serve", "--deadline=0.2"]
+    command = [sys.executable, "-m", "hookline", "hook", *words, "--no-serve", "--deadline=0.2"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(b'{"hook_event_name": ')

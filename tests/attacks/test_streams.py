@@ -212,7 +212,7 @@ def test_a_bridge_that_cannot_answer_denies(closed: list[int], guarded: Path) ->
 @pytest.mark.req("DELTA-PROC-006")
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize("more", [[], ["--no-serve"]], ids=["served", "alone"])
-@pytest.mark.parametrize("program", [[HOOKLINE, "bridge"], [sys.executable, "-I", "-S", CLIENT]], ids=["cli", "client"])
+@pytest.mark.parametrize("program", [[HOOKLINE, "hook"], [sys.executable, "-I", "-S", CLIENT]], ids=["cli", "client"])
 def test_a_bridge_that_fails_to_write_denies(program: list[str], more: list[str], guarded: Path) -> None:
     """The exit code denies."""
     read, write = os.pipe()
