@@ -327,6 +327,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         """
         if self.decider is not None and self.blocked:
             return (self.decider.shown,)
+        if not (self.blocked or self.stop or self.ask or self.go_on or self.invalid is not None):
+            return ()
         runs = [run for run in self.runs if run.answer is not None and run.hook.counts]
         answers = [(run.hook.label, run.who, run.answer) for run in runs if run.answer is not None]
         if self.ask:

@@ -48,7 +48,10 @@ _NO_CONTENT = object()
 
 def read(content: Any) -> Turn:
     """Return the content as a turn."""
-    parts = parts_of(content)
+    return _turn(content, parts_of(content))
+
+
+def _turn(content: Any, parts: Sequence[Any]) -> Turn:
     payloads = _payloads_of(parts)
     has_call = not payloads.isdisjoint(_CALLS)
     if isinstance(content, Mapping):
@@ -83,30 +86,34 @@ def without_text(content: Any) -> Any | None:
 
 def list_contents(contents: Any) -> list[Any]:
     """Return the contents as a list; raise FormatError for no contents, or if hooks would miss a text."""
+    return [content for content, _ in _with_parts(contents)]
+
+
+def _with_parts(contents: Any) -> list[tuple[Any, Sequence[Any]]]:
     if contents is None:
         raise FormatError("contents", shape_of(contents), _EXPECTED)
-    found = list(contents) if isinstance(contents, list | tuple) else [contents]
-    for number, content in enumerate(found):
-        check_content(content, f"contents[{number}]")
-    return found
+    found = contents if isinstance(contents, list | tuple) else [contents]
+    return [(content, check_content(content, f"contents[{number}]")) for number, content in enumerate(found)]
 
 
 def read_messages(contents: Any) -> list[LLMMessage]:
     """Return the conversation as hooks see it; raise FormatError for contents in which they would miss a text."""
-    turns = [read(content) for content in list_contents(contents)]
+    turns = [_turn(content, parts) for content, parts in _with_parts(contents)]
     return [{"role": turn.role, "content": turn.text} for turn in turns if turn.text]
 
 
-def check_content(content: Any, where: str) -> None:
-    """Raise FormatError for a content in which hooks would miss a text."""
+def check_content(content: Any, where: str) -> Sequence[Any]:
+    """Return the parts of a content; raise FormatError if hooks would miss a text in it."""
     is_json = isinstance(content, Mapping)
     if is_json and not (content and (content.keys() <= _CONTENT or not is_content(content))):
         raise FormatError(where, shape_of(content), _EXPECTED)
-    for part in parts_of(content):
+    parts = parts_of(content)
+    for part in parts:
         if not (type(part) is dict and type(part.get("text")) is str and part.keys() <= _FIELDS) and not _is_part(part):
             unknown = unknown_fields(part) if isinstance(part, Mapping) else []
             with_unknown = f" with a part that has the unknown {', '.join(unknown)}" if unknown else ""
             raise FormatError(where, f"{shape_of(content)}{with_unknown}", _EXPECTED)
+    return parts
 
 
 def field(value: Any, name: str) -> Any:
