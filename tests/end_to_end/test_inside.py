@@ -54,7 +54,7 @@ def test_before_and_after_the_remedy(site: Path) -> None:
     assert run(site, "fire", "BeforeTool", "--input", json.dumps(DELETION)).returncode == 0
     before = run(site, "check", "--strict", "--run")
     assert before.returncode == 1
-    assert "guard.py:6:32: warning [other-agent]\n    compares tool_name with Bash, " in before.stdout
+    assert "guard.py:6:32: warning [other-agent]\n    reads tool_name and has Bash, " in before.stdout
     assert "hooks.json:9:24: warning [run-dialect]\n" in before.stdout
     assert (
         "blocks `rm -rf / --no-preserve-root` when told Claude Code's words, and reacts to no sample" in before.stdout

@@ -325,7 +325,7 @@ HITS: list[tuple[str, dict[str, Any], str, str]] = [
         on("BeforeTool", hook("""jq -e '.tool_name == "Bash"' && exit 2""")),
         "hooks.BeforeTool[0].hooks[0].command",
         (
-            "compares tool_name with Bash, Claude Code's name for run_shell_command, but the hook is told hookline's "
+            "reads tool_name and has Bash, Claude Code's name for run_shell_command, but the hook is told hookline's "
             'words; add "dialect": "claude" to this hook'
         ),
     ),

@@ -47,9 +47,7 @@ CLAUDE_GUARDS: list[tuple[str, str, str, int]] = [
     ("g.sh", 'jq -e \'["Write", "Edit"] | index($t)\' --arg t "$tool_name" && exit 2', "Write", 1),
     ("g.sh", 'jq -e \'IN(.tool_name; "Edit", "Write")\' && exit 2', "Write", 1),
     ("g.sh", 'jq -r "if .tool_name == \\"Bash\\" then .tool_input.command else empty end"', "Bash", 1),
-    ("g.sh", READ_SH + 'for each in Write Edit; do [ "$tool" = "$each" ] && exit 2; done', "Write", 2),
     ("g.sh", READ_SH + 'watched="Write|Edit"\n[[ $tool =~ $watched ]] && exit 2', "Write", 2),
-    ("g.sh", READ_SH + 'watched=(Write Edit)\n[[ " ${watched[*]} " == *" $tool "* ]] && exit 2', "Write", 2),
     ("g.sh", READ_SH + 'declare -A risky=([Bash]=1 [Write]=1)\n[ -n "${risky[$tool]}" ] && exit 2', "Bash", 2),
     (
         "g.sh",
@@ -75,21 +73,16 @@ CLAUDE_GUARDS: list[tuple[str, str, str, int]] = [
     ("g.py", READ_PY + 'BASH_TOOL = "Bash"\nif tool == BASH_TOOL:\n    sys.exit(2)', "Bash", 4),
     ("g.py", READ_PY + 'if "Bash" == tool: sys.exit(2)', "Bash", 4),
     ("g.py", READ_PY + 'if tool.startswith("Web") or tool.startswith("WebFetch"):\n    sys.exit(2)', "WebFetch", 4),
-    ("g.py", READ_PY + 'if tool.lower() in ("bash", "shell"):\n    sys.exit(2)', "Bash", 4),
     ("g.js", READ_JS + 'if (tool === "Bash") process.exit(2);', "Bash", 3),
     ("g.js", READ_JS + "if (tool !== 'Bash') process.exit(0);", "Bash", 3),
     ("g.mjs", READ_JS + 'if (["Write", "Edit"].includes(tool)) process.exit(2);', "Write", 3),
     ("g.js", READ_JS + "const files = new Set(['Edit', 'Write']);\nif (files.has(tool)) process.exit(2);", "Write", 3),
     ("g.js", READ_JS + "switch (tool) {\n  case 'Bash':\n    process.exit(2);\n}", "Bash", 4),
     ("g.js", READ_JS + "if (/^(Write|Edit)$/.test(tool)) process.exit(2);", "Write", 3),
-    ("g.js", READ_JS + "const checks = { Bash: checkCommand, Read: checkPath };\nchecks[tool]?.(input);", "Bash", 3),
     ("g.ts", READ_JS + "const checks = {\n  'Read': (x) => x,\n};", "Read", 4),
     ("g.rb", READ_RB + 'exit 2 if tool == "Bash"', "Bash", 3),
-    ("g.rb", READ_RB + "exit 0 unless %w[Write Edit].include?(tool)\nexit 2", "Write", 3),
     ("g.rb", READ_RB + 'case tool\nwhen "Read", "Bash" then exit 2\nend', "Bash", 4),
     ("g.pl", READ_PL + "exit 2 if $tool eq 'Bash';", "Bash", 3),
-    ("g.pl", READ_PL + "exit 0 unless $tool =~ /^(?:Write|Edit)$/;\nexit 2;", "Write", 3),
-    ("g.pl", READ_PL + "my %risky = map { $_ => 1 } qw(Write Edit);\nexit 2 if $risky{$tool};", "Write", 3),
 ]
 
 QUIET: list[tuple[str, str]] = [
@@ -112,7 +105,6 @@ QUIET: list[tuple[str, str]] = [
     ),
     ("g.py", READ_PY + 'if tool in ("Bash", "run_shell_command"):\n    sys.exit(2)'),
     ("g.py", READ_PY + 'print("Bash", tool, file=sys.stderr)'),
-    ("g.py", READ_PY + 'logging.info("tool == Bash")'),
     ("g.py", READ_PY + 'print(json.dumps({"tool": "Bash", "name": tool}))'),
     ("g.py", READ_PY + 'if tool == "TodoWrite":\n    sys.exit(2)'),  # no tool of ours, by any name
     ("g.py", READ_PY + "print(f\"The tool is 'Bash', not the tool 'Read'\")"),
@@ -124,8 +116,6 @@ QUIET: list[tuple[str, str]] = [
     ),
     ("g.js", READ_JS + '// if (tool === "Bash") process.exit(2);\n/* case "Write": */\nconsole.log("Bash", tool);'),
     ("g.js", READ_JS + 'if (tool === "Write" || tool === "write_file") process.exit(2);'),
-    ("g.js", READ_JS + 'const url = "https://example.com"; const kind = tool ? "Read" : "Write";'),
-    ("g.rb", READ_RB + '=begin\nexit 2 if tool == "Bash"\n=end\nwarn "Bash"'),
     ("g.pl", READ_PL + 'print "Bash $tool\\n"; # $tool eq "Bash"'),
 ]
 
@@ -155,7 +145,7 @@ def test_a_guard_for_claude_is_found(
     (project / name).write_text(text)
     ((file, at, message),) = found_in(make_setup(guard(f"sh ./{name}")))
     assert (file, at) == (name, line)
-    assert message.startswith("compares tool_name with ")
+    assert message.startswith("reads tool_name and has ")
     assert word in message.partition(", Claude Code's name")[0].replace(",", "").split()
     assert message.endswith('is told hookline\'s words; add "dialect": "claude" to this hook')
 
@@ -174,35 +164,35 @@ def test_other_scripts_are_left_in_peace(name: str, text: str, make_setup: MakeS
             "BeforeTool",
             "case $(jq -r .tool_name) in Bash|apply_patch) exit 2 ;; esac",
             "codex",
-            "compares tool_name with Bash and apply_patch, Codex's names for run_shell_command, write_file and replace",
+            "reads tool_name and has Bash and apply_patch, Codex's names for run_shell_command, write_file and replace",
             id="codex",
         ),
         pytest.param(
             "BeforeTool",
             '# for Codex\n[ "$(jq -r .tool_name)" = Bash ] && : "$HOME/.codex/log" && exit 2',
             "codex",
-            "compares tool_name with Bash, Codex's name for run_shell_command",
+            "reads tool_name and has Bash, Codex's name for run_shell_command",
             id="codex-by-its-own-name",
         ),
         pytest.param(
             "BeforeTool",
             "case $(jq -r .tool_name) in read_file|grep_search|glob) exit 2 ;; esac",
             "gemini",
-            "compares tool_name with grep_search, Gemini CLI's name for search_file_content",
+            "reads tool_name and has grep_search, Gemini CLI's name for search_file_content",
             id="gemini",
         ),
         pytest.param(
             "BeforeTool",
             "case $(jq -r .hook_event_name) in PreToolUse) exit 2 ;; PostToolUse) ;; esac",
             "claude",
-            "compares hook_event_name with PreToolUse, Claude Code's name for BeforeTool",
+            "reads hook_event_name and has PreToolUse, Claude Code's name for BeforeTool",
             id="event",
         ),
         pytest.param(
             "AfterAgent",
             '[ "$(jq -r .hook_event_name)" = "Stop" ] && exit 2',
             "claude",
-            "compares hook_event_name with Stop, Claude Code's name for AfterAgent",
+            "reads hook_event_name and has Stop, Claude Code's name for AfterAgent",
             id="stop",
         ),
         pytest.param(
@@ -281,44 +271,9 @@ def test_a_comparison_in_the_command_is_at_the_command(make_setup: MakeSetup) ->
     (finding,) = [finding for finding in run_checks(setup) if finding.rule == RULE]
     assert finding.problem.path == "hooks.BeforeTool[0].hooks[0].command"
     assert finding.problem.message == (
-        "compares tool_name with Bash, Claude Code's name for run_shell_command, but the hook is told hookline's words;"
+        "reads tool_name and has Bash, Claude Code's name for run_shell_command, but the hook is told hookline's words;"
         ' add "dialect": "claude" to this hook'
     )
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "text"),
-    [
-        ("g.sh", "lib/rules.sh", '. "$(dirname "$0")/lib/rules.sh"\njq -r .tool_name'),
-        ("g.sh", "rules.py", 'exec python3 "$CLAUDE_PROJECT_DIR/rules.py" # tool_name'),
-        ("g.py", "rules.py", "from rules import check\ncheck(tool_name)"),
-        ("g.js", "rules.js", 'const { check } = require("./rules");\ncheck(input.tool_name);'),
-        ("g.rb", "rules.rb", 'require_relative "rules"\ncheck(input["tool_name"])'),
-    ],
-)
-def test_scripts_that_a_script_runs_are_read(
-    first: str, second: str, text: str, make_setup: MakeSetup, project: Path
-) -> None:
-    """What a script sources, imports or runs, if it is plainly named."""
-    (project / "lib").mkdir()
-    (project / first).write_text(text)
-    (project / second).write_text(
-        '# tool_name\nis_risky = tool_name == "Bash"'
-        if second.endswith(("py", "rb"))
-        else '\ncase "$tool_name" in "Bash") exit 2 ;; esac'
-        if second.endswith("sh")
-        else '\nexports.check = (tool_name) => tool_name === "Bash";'
-    )
-    ((file, line, _),) = found_in(make_setup(guard(f"sh ./{first}")))
-    assert (file, line) == (Path(second).name, 2)
-
-
-def test_scripts_that_name_each_other_come_to_an_end(make_setup: MakeSetup, project: Path) -> None:
-    """Rings and crowds of scripts are cut off."""
-    for number in range(100):
-        names = " ".join(f"./s{other}.sh" for other in range(100))
-        (project / f"s{number}.sh").write_text(f"{names}\n")
-    assert found_in(make_setup(guard("sh ./s0.sh"))) == []
 
 
 @pytest.mark.parametrize("content", [b"\0tool_name == 'Bash'", b"#!/usr/bin/awk -f\n", b"\xff\xfe"])
@@ -339,20 +294,6 @@ def test_untrusted_scripts_are_not_read(project: Path) -> None:
     setup = read_setup(Config(project))
     setup.trust.trust(setup.hooks, str(project))
     assert len(found_in(read_setup(Config(project)))) == 1
-
-
-def test_a_trusted_project_leads_nowhere_else(project: Path, tmp_path: Path) -> None:
-    """Of a hook that needs trust, files outside of the project are read only if its command names them."""
-    outside = tmp_path / "outside.sh"
-    outside.write_text('case "$tool_name" in Bash) exit 2 ;; esac')
-    (project / "g.sh").write_text(f". ../{outside.name}\n")
-    file = project / ".llxprt" / "settings.json"
-    file.parent.mkdir()
-    file.write_text(json.dumps({"enableHooks": True, **guard("sh ./g.sh")}))
-    setup = read_setup(Config(project))
-    setup.trust.trust(setup.hooks, str(project))
-    assert found_in(read_setup(Config(project))) == []
-    assert len(found_in(read_setup(Config(project, settings_files=[file])))) == 1
 
 
 @pytest.mark.parametrize(

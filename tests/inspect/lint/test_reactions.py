@@ -99,6 +99,28 @@ def test_other_events_and_agents(event: str, text: str, said: str, project: Path
     assert message.startswith(said)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'for each in Write Edit Bash; do [ "$(jq -r .tool_name <<<"$i")" = "$each" ] && exit 2; done; exit 0',
+        """python3 -c 'import os, sys; sys.exit(2 * any(name in os.environ["i"] for name in "Bash Edit".split()))'""",
+        ". ./rules.sh",
+    ],
+    ids=["loop", "words", "sourced"],
+)
+def test_a_guard_in_which_no_search_finds_the_names(text: str, project: Path) -> None:
+    """A guard that never reacts is run in the other agents' formats, whatever is in its script."""
+    (project / "rules.sh").write_text('case "$(jq -r .tool_name <<<"$i")" in Bash) exit 2 ;; esac; exit 0')
+    (message,) = both(project, f"export i=$(cat)\n{text}")
+    assert message.startswith("blocks ")
+    assert message.endswith('when told hookline\'s; add "dialect": "claude" to this hook')
+
+
+def test_a_guard_that_never_reacts_in_any_format(project: Path) -> None:
+    """There is nothing to say about its format."""
+    assert both(project, "cat >/dev/null; exit 0") == []
+
+
 def test_a_matcher_in_the_other_agents_words_counts_there(project: Path) -> None:
     """In its own words the matcher is compared with its own names."""
     (message,) = both(project, CLAUDE_GUARD, matcher="Bash")

@@ -9,19 +9,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from hookline.engine.event_table import can_block
 from hookline.engine.matcher import match
 from hookline.engine.run import HookRunner
 from hookline.inspect.hooks import trusted_only
-from hookline.inspect.lint.foreign_names import Suspicion, suspicions
+from hookline.inspect.lint.foreign_names import remedy, suspicions
 from hookline.inspect.lint.sample_run import make_runner, told_to
 from hookline.inspect.lint.samples import samples, show_sample
-from hookline.inspect.lint.vocabulary import Words
+from hookline.inspect.lint.vocabulary import Words, all_words
 from hookline.inspect.view import Setup
 from hookline.protocol.answers import Answer, or_none
 from hookline.protocol.hook_entry import HookEntry
 from hookline.settings.read.files import Problem
 
 _MOST_SHOWN = 3
+_FAILS = "fails on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +32,33 @@ class _Effect:
     sample: str
 
 
-async def reactions(setup: Setup) -> AsyncIterator[Problem]:
-    """The reactions, in both formats, of each hook that seems to expect another agent's format."""
+async def reactions(setup: Setup, silent: Sequence[HookEntry]) -> AsyncIterator[Problem]:
+    """The hooks that react to another agent's format: those with its names in their script, and the silent guards."""
     runner = make_runner(setup)
+    suspected: list[HookEntry] = []
     for suspicion in suspicions(trusted_only(setup)):
-        now = await _effects(suspicion, suspicion.told, setup, runner)
-        then = await _effects(suspicion, suspicion.meant, setup, runner)
-        yield setup.at(suspicion.hook, _compare(suspicion, now, then), "command")
+        hook, told, meant = suspicion.hook, suspicion.told, suspicion.meant
+        suspected.append(hook)
+        now, then = [await _effects(hook, words, setup, runner) for words in (told, meant)]
+        if now == then:
+            message = f"{_show(now)}, whether told {meant.agent}'s words or {told.agent}'s"
+        else:
+            message = _compare(told, meant, now, then)
+        yield setup.at(hook, message, "command")
+    for hook in silent:
+        if hook not in suspected and hook.dialect in all_words() and can_block(hook):
+            told = all_words()[hook.dialect]
+            others = [words for words in all_words().values() if words is not told and hook.event in words.events]
+            for meant in others:
+                then = await _effects(hook, meant, setup, runner)
+                if any(effect.verb != _FAILS for effect in then):
+                    yield setup.at(hook, _compare(told, meant, [], then), "command")
+                    break
 
 
-def _compare(suspicion: Suspicion, now: Sequence[_Effect], then: Sequence[_Effect]) -> str:
-    told, meant = f"{suspicion.told.agent}'s", f"{suspicion.meant.agent}'s"
-    if now == then:
-        return f"{_show(now)}, whether told {meant} words or {told}"
-    better = f"; {suspicion.remedy}" if then else ""
-    return f"{_show(then)} when told {meant} words, and {_show(now)} when told {told}{better}"
+def _compare(told: Words, meant: Words, now: Sequence[_Effect], then: Sequence[_Effect]) -> str:
+    better = f"; {remedy(told, meant)}" if then else ""
+    return f"{_show(then)} when told {meant.agent}'s words, and {_show(now)} when told {told.agent}'s{better}"
 
 
 def _show(effects: Sequence[_Effect]) -> str:
@@ -61,9 +75,9 @@ def _listed(shown: Sequence[str]) -> str:
     return ", ".join((*shown[:_MOST_SHOWN], *more))
 
 
-async def _effects(suspicion: Suspicion, words: Words, setup: Setup, runner: HookRunner) -> list[_Effect]:
+async def _effects(hook: HookEntry, words: Words, setup: Setup, runner: HookRunner) -> list[_Effect]:
     effects: list[_Effect] = []
-    hook = replace(suspicion.hook, dialect=words.name, their_event=None)
+    hook = replace(hook, dialect=words.name, their_event=None)
     for subject, fields in samples(hook.event, setup):
         if match(hook, subject):
             verb = await _verb(hook, fields, setup, runner)
@@ -76,7 +90,7 @@ async def _verb(hook: HookEntry, fields: Mapping[str, Any], setup: Setup, runner
     """The effect of a hook on a sample, in a word; None for none."""
     for run in await runner.execute_hooks_parallel((hook,), told_to(hook, fields, setup)):
         if run.failed:
-            return "fails on"
+            return _FAILS
         if (answer := run.answer) is not None:
             return next((verb for verb, applies in _VERBS if applies(answer)), None)
     return None

@@ -78,7 +78,7 @@ async def dry_run(system: HookSystem, setup: Setup) -> DryRun:
     more = [Finding(rule="run-passes", problem=problem) async for problem in passing_guards(setup, trials)]
     silent = [hook for hook, own in by_hook(trials) if all(trial.is_silent for trial in own)]
     more += [Finding(rule="run-input", problem=problem) async for problem in unread_inputs(setup, silent)]
-    more += [Finding(rule="run-dialect", problem=problem) async for problem in reactions(setup)]
+    more += [Finding(rule="run-dialect", problem=problem) async for problem in reactions(setup, silent)]
     return DryRun([*_untried(system, setup), *found.values(), *more], trials)
 
 

@@ -1,25 +1,52 @@
 """Finds names of another agent in scripts whose hooks receive a different format.
 
-A guard that expects `Bash` and receives `run_shell_command` lets everything through.
+A guard that expects `Bash` and receives `run_shell_command` lets everything through. The text is searched, not
+parsed: a name counts where it stands alone between quotes, in a pattern or after an operator, and where its
+counterpart is nowhere in the script. `check --run` runs the hook in both formats, which no search can replace.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 from hookline.engine.matcher import match
-from hookline.inspect.lint.script_scan import compared, reads_field
-from hookline.inspect.lint.scripts import Script, scripts_of
 from hookline.inspect.lint.vocabulary import OUR_TOOLS, Words, all_words
 from hookline.inspect.view import Setup
 from hookline.protocol.constants import OWN_DIALECT
 from hookline.protocol.events import TOOL_EVENTS
 from hookline.protocol.hook_entry import HookEntry
-from hookline.settings.read.files import Problem
+from hookline.settings.read.files import Problem, open_without_waiting
+from hookline.settings.trust.fingerprint import fingerprint
 
 _TOOL_FIELD, _EVENT_FIELD = "tool_name", "hook_event_name"
 _MENTIONS_TOOLS = re.compile(r"tool_?name", re.IGNORECASE)
 _MOST_NAMES = 6
+_MOST_FILES = 16
+_LARGEST_BYTES = 128 * 1024
+_COMMENT = re.compile(r"^[ \t]*(?:#|//|/?\*).*|(?<=[ \t])#[ \t].*", re.MULTILINE)
+_MESSAGE = re.compile(r"\b(?:echo|printf?|warn|puts|log\w*|console|dumps)\b")
+_COMPARISON = re.compile(r"grep|jq|[=!~]=|=~|\bcase\b|\[\[? ")
+_VISIBLE = re.compile(r"[^\n]")
+_BEFORE = r"""(?:^[ \t]*|(?<=["'`|(\[/^*])|(?<=[=~][ \t])|(?<=\bin[ \t])|(?<=-q[ \t]))"""
+_AFTER = r"""(?=\\?["'`|)\]/$*]|[ \t]*\||[ \t]*(?:[\];]|&&))"""
+# Not `${NAME:-default}`, `get("NAME", default)`, `NAME || default`.
+_NO_DEFAULT = r"""(?!:?-|["']\s*,|["']?[)\]]*\s*(?:\|\||\?\?|//|\bor\b))"""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A text that a hook runs, with blanks in place of comments."""
+
+    file: Path | None
+    """None for the command itself."""
+    code: str
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and the column of a character, from 1."""
+        return self.code.count("\n", 0, offset) + 1, offset - self.code.rfind("\n", 0, offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +64,10 @@ class Suspicion:
     @property
     def remedy(self) -> str:
         """The change to make in the settings."""
-        is_ours = self.told.name == OWN_DIALECT
-        return f'{"add" if is_ours else "write"} "dialect": "{self.meant.name}" {"to" if is_ours else "in"} this hook'
+        return remedy(self.told, self.meant)
 
     def problem(self, setup: Setup) -> Problem:
-        """The finding: at the line of the script, or at the command if that is what compares."""
+        """The finding: at the line of the script, or at the command if that has the name."""
         told = f"is told {self.told.agent}'s words; {self.remedy}"
         if self.script.file is None:
             return setup.at(self.hook, f"{self.what}, but the hook {told}", "command")
@@ -55,8 +81,14 @@ class Suspicion:
         )
 
 
+def remedy(told: Words, meant: Words) -> str:
+    """The change that gives a hook another agent's format."""
+    is_ours = told.name == OWN_DIALECT
+    return f'{"add" if is_ours else "write"} "dialect": "{meant.name}" {"to" if is_ours else "in"} this hook'
+
+
 def other_agents_words(setup: Setup) -> Iterator[Problem]:
-    """Hooks whose scripts compare with names of another agent than the one whose format they receive."""
+    """Hooks whose scripts have names of another agent than the one whose format they receive."""
     return (suspicion.problem(setup) for suspicion in suspicions(setup))
 
 
@@ -69,15 +101,24 @@ def suspicions(setup: Setup) -> Iterator[Suspicion]:
                 yield suspicion
 
 
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    kind: str
+    theirs: str
+    ours: str
+    script: Script
+    offset: int
+
+
 class _Look:
-    """One hook and everything that it runs."""
+    """One hook, its command and the scripts that it names."""
 
     def __init__(self, hook: HookEntry, setup: Setup) -> None:
         self._hook = hook
         self._setup = setup
         self._words = all_words()
         self._told = self._words[hook.dialect]
-        self._scripts = scripts_of(hook, setup.project_dir)
+        self._scripts = list(_scripts_of(hook, setup.project_dir))
         self._everything = "\n".join(script.code for script in self._scripts)
 
     def suspicion(self) -> Suspicion | None:
@@ -99,91 +140,100 @@ class _Look:
             offset=first.offset,
         )
 
-    def _evidence(self, words: Words) -> list["_Evidence"]:
-        """The words of another agent that the script waits for, without those whose counterpart it knows as well."""
+    def _evidence(self, words: Words) -> list[_Evidence]:
+        """The names of another agent in the script, without those whose counterpart it has as well."""
         return [*self._tools(words), *self._events(words), *self._fields(words), *self._variables(words)]
 
-    def _tools(self, words: Words) -> Iterator["_Evidence"]:
+    def _tools(self, words: Words) -> Iterator[_Evidence]:
         if self._hook.event not in TOOL_EVENTS or not _MENTIONS_TOOLS.search(self._everything):
             return
         for tool in OUR_TOOLS:
             theirs, ours = words.tools[tool], self._told.tools[tool]
-            if theirs in self._compared and ours not in self._compared and self._is_for(tool, theirs):
-                yield _Evidence("tool", theirs, ours, *self._compared[theirs])
+            is_asked = any(match(self._hook, name) for name in (tool, theirs))
+            if theirs in self._named and not self._has(ours) and is_asked:
+                yield _Evidence("tool", theirs, ours, *self._named[theirs])
 
-    def _events(self, words: Words) -> Iterator["_Evidence"]:
+    def _events(self, words: Words) -> Iterator[_Evidence]:
         told = (self._hook.their_event,) if self._hook.their_event else self._told.events[self._hook.event]
-        if _EVENT_FIELD not in self._everything or any(name in self._compared for name in told):
+        if _EVENT_FIELD not in self._everything or any(map(self._has, told)):
             return
         for name in words.events[self._hook.event]:
-            if name in self._compared:
-                yield _Evidence("event", name, told[0], *self._compared[name])
+            if name in self._named:
+                yield _Evidence("event", name, told[0], *self._named[name])
 
-    def _fields(self, words: Words) -> Iterator["_Evidence"]:
+    def _fields(self, words: Words) -> Iterator[_Evidence]:
         told = self._told.fields[self._hook.event]
         known = {told[name] for name in told if name.rpartition(".")[2] in self._everything}
         for name, ours in words.fields[self._hook.event].items():
             if name not in told and ours not in known:
-                yield from self._read("field", name)
+                outer, _, inner = name.rpartition(".")
+                is_read = rf"{outer}\b[^\n;]{{0,40}}?(?<!\w){inner}(?!\w)" if outer else rf"{inner}(?!\w){_NO_DEFAULT}"
+                yield from self._first("field", name, is_read)
 
-    def _variables(self, words: Words) -> Iterator["_Evidence"]:
+    def _variables(self, words: Words) -> Iterator[_Evidence]:
         known = {*self._told.variables.get(self._hook.event, ()), *self._setup.environ, *self._hook.env}
         # A script that also has names of the format that it receives handles both.
         if not self._told.own_name.search(self._everything):
             for name in sorted(words.variables.get(self._hook.event, frozenset()) - known):
-                yield from self._read("variable", name)
+                yield from self._first("variable", name, rf"{name}(?!\w){_NO_DEFAULT}")
 
-    def _read(self, kind: str, name: str) -> Iterator["_Evidence"]:
+    def _first(self, kind: str, name: str, pattern: str) -> Iterator[_Evidence]:
         for script in self._scripts:
-            if (offset := reads_field(script, name)) is not None:
-                yield _Evidence(kind, name, "", script, offset)
-                break
+            if found := re.search(rf"(?<!\w){pattern}", script.code):
+                yield _Evidence(kind, name, "", script, found.start())
+                return
+
+    def _has(self, name: str) -> bool:
+        return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._everything) is not None
 
     def _fits(self, words: Words) -> tuple[int, int]:
         """How well a dialect fits beyond the words in question: all names that it has, and where it names itself."""
         names = {*words.tools.values(), *words.events[self._hook.event]}
-        return len(names & self._compared.keys()), len(words.own_name.findall(self._everything))
+        return len(names & self._named.keys()), len(words.own_name.findall(self._everything))
 
-    def _is_for(self, tool: str, theirs: str) -> bool:
-        return any(match(self._hook, name) for name in (tool, theirs))
-
-    @property
-    def _compared(self) -> Mapping[str, tuple[Script, int]]:
-        if self._found is None:
-            self._found = {}
-            names = {name for words in self._words.values() for name in words.tools.values()}
-            names |= {name for words in self._words.values() for name in words.events.get(self._hook.event, ())}
-            for script in self._scripts:
-                for name, offset in compared(script, names).items():
-                    self._found.setdefault(name, (script, offset))
-        return self._found
-
-    _found: dict[str, tuple[Script, int]] | None = None
+    @cached_property
+    def _named(self) -> Mapping[str, tuple[Script, int]]:
+        """Every agent's names of tools and of this event that the scripts have, each where it first stands."""
+        names = {name for words in self._words.values() for name in words.tools.values()}
+        names |= {name for words in self._words.values() for name in words.events.get(self._hook.event, ())}
+        pattern = re.compile(rf"{_BEFORE}({'|'.join(sorted(map(re.escape, names), reverse=True))}){_AFTER}")
+        found: dict[str, tuple[Script, int]] = {}
+        for script in self._scripts:
+            for line in re.finditer(r".+", script.code):
+                if _MESSAGE.search(line[0]) is None or _COMPARISON.search(line[0]):
+                    for place in pattern.finditer(line[0]):
+                        found.setdefault(place[1], (script, line.start() + place.start(1)))
+        return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    kind: str
-    theirs: str
-    ours: str
-    script: Script
-    offset: int
+def _scripts_of(hook: HookEntry, project_dir: str) -> Iterator[Script]:
+    """The command of a hook and the files that trust in it covers."""
+    yield Script(None, _without_comments(hook.command or ""))
+    for file in fingerprint(hook, project_dir).files[:_MOST_FILES]:
+        try:
+            with open_without_waiting(file) as opened:
+                content = os.read(opened.fileno(), _LARGEST_BYTES)
+        except OSError:
+            continue
+        if b"\0" not in content:
+            yield Script(file, _without_comments(content.decode("utf-8", "replace")))
+
+
+def _without_comments(text: str) -> str:
+    return _COMMENT.sub(lambda found: _VISIBLE.sub(" ", found[0]), text)
 
 
 def _show(kind: str, found: Sequence[_Evidence], meant: Words) -> str:
     """The use of a name in a script, as the beginning of a sentence."""
     theirs = list(dict.fromkeys(each.theirs for each in found))
     ours = list(dict.fromkeys(each.ours for each in found))
-    match kind:
-        case "tool":
-            names = "name" if len(theirs) == 1 else "names"
-            return f"compares {_TOOL_FIELD} with {_listed(theirs)}, {meant.agent}'s {names} for {_listed(ours)}"
-        case "event":
-            return f"compares {_EVENT_FIELD} with {_listed(theirs)}, {meant.agent}'s name for {_listed(ours)}"
-        case "field":
-            return f"reads {_listed(theirs)}, which only {meant.agent} sends"
-        case _:
-            return f"uses {_listed(theirs)}, which only {meant.agent} sets"
+    if kind == "field":
+        return f"reads {_listed(theirs)}, which only {meant.agent} sends"
+    if kind == "variable":
+        return f"uses {_listed(theirs)}, which only {meant.agent} sets"
+    field = _TOOL_FIELD if kind == "tool" else _EVENT_FIELD
+    names = "name" if len(theirs) == 1 else "names"
+    return f"reads {field} and has {_listed(theirs)}, {meant.agent}'s {names} for {_listed(ours)}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -215,7 +215,7 @@ def test_a_comparison_in_a_script_has_the_place_of_the_script(
     hook = {"type": "command", "command": "sh ./guard.sh", "onError": "block"}
     write(project, {"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
     message = (
-        "compares tool_name with Bash, Claude Code's name for run_shell_command, but the hook "
+        "reads tool_name and has Bash, Claude Code's name for run_shell_command, but the hook "
         f"hooks.BeforeTool[0].hooks[0] in {project}/.llxprt/settings.json is told hookline's words; "
         'add "dialect": "claude" to this hook'
     )
