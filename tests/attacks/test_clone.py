@@ -46,7 +46,7 @@ RUNS: dict[str, Sequence[Sequence[str]]] = {
     "replay --save": [("replay", "--save", "new.hooks.toml")],
     "replay": [("replay",), ("replay", "--from", "guard.cases.yaml")],
     "replay --against": [("replay",), ("replay", "--against", "HEAD"), ("replay", "--against", "main")],
-    "doctor --prove": [("prove", "hookline"), ("prove", "--no-canary")],
+    "doctor --prove": [("doctor", "--prove", "hookline"), ("doctor", "--prove", "--no-canary")],
     "list --packs": [("list", "--packs")],
     "trust": [("trust",), ("trust", "--list")],
     "trust --revoke": [("trust", "--revoke", "evil")],
@@ -54,7 +54,7 @@ RUNS: dict[str, Sequence[Sequence[str]]] = {
     "ui": [("ui", "--no-open")],
     "log --stats": [("log", "--stats")],
     "doctor": [("doctor",)],
-    "init --from": [("import", "claude"), ("import", "codex"), ("import", "gemini")],
+    "init --from": [("init", "--from", "claude"), ("init", "--from", "codex"), ("init", "--from", "gemini")],
     "bridge install": [("bridge", "install", "claude", "--project")],
     "bridge uninstall": [("bridge", "uninstall", "claude", "--project")],
     "bridge status": [("bridge", "status")],
@@ -69,19 +69,19 @@ RUNS: dict[str, Sequence[Sequence[str]]] = {
     "fleet status": [("fleet", "status")],
     "fleet events": [("fleet", "events")],
     "fleet events --stats": [("fleet", "events", "--stats")],
-    "fleet verify": [("audit", "verify")],
-    "fleet worker": [("worker", "--subject", "x")],
+    "fleet verify": [("fleet", "verify")],
+    "fleet worker": [("fleet", "worker", "--subject", "x")],
     "mcp": [("mcp", "--name", "x", "--", sys.executable, "-I", "-c", SERVER)],
-    "fleet policy keygen": [("policy", "keygen", "key")],
-    "fleet policy pack": [("policy", "pack", ".")],
-    "fleet policy sign": [("policy", "sign", ".")],
-    "fleet policy verify": [("policy", "verify", ".")],
-    "fleet policy publish": [("policy", "publish", ".")],
-    "fleet policy pull": [("policy", "pull")],
-    "fleet policy status": [("policy", "status")],
-    "fleet policy follow": [("policy", "follow")],
-    "fleet policy rollback": [("policy", "rollback", "1")],
-    "fleet policy switch": [("policy", "switch", "agents", "off")],
+    "fleet policy keygen": [("fleet", "policy", "keygen", "key")],
+    "fleet policy pack": [("fleet", "policy", "pack", ".")],
+    "fleet policy sign": [("fleet", "policy", "sign", ".")],
+    "fleet policy verify": [("fleet", "policy", "verify", ".")],
+    "fleet policy publish": [("fleet", "policy", "publish", ".")],
+    "fleet policy pull": [("fleet", "policy", "pull")],
+    "fleet policy status": [("fleet", "policy", "status")],
+    "fleet policy follow": [("fleet", "policy", "follow")],
+    "fleet policy rollback": [("fleet", "policy", "rollback", "1")],
+    "fleet policy switch": [("fleet", "policy", "switch", "agents", "off")],
     "schema": [("schema",)],
     "completion": [("completion", "bash"), ("completion", "--words")],
     "agent": [("agent", "--yes", "--model", "replay:turns.jsonl", "--prompt", "hi")],
@@ -201,7 +201,7 @@ class Clone:
             "python3 -m hookline hook claude PreToolUse",
             f"PATH={self.project} hookline hook claude PreToolUse",
             f"{self.project}/bin/hookline/bridge/client.py claude PreToolUse",
-            f'{HOOKLINE} bridge claude PreToolUse "$({evil})"',
+            f'{HOOKLINE} hook claude PreToolUse "$({evil})"',
             f"env LD_PRELOAD={evil} hookline hook claude",
         ]
         entries = [{"hooks": [{"type": "command", "command": text}]} for text in bridges]
@@ -227,7 +227,7 @@ class Clone:
 
     def run(self, words: Sequence[str], program: Sequence[str] = (HOOKLINE,), **environ: str) -> str:
         """Runs a command in the clone until it ends, or has printed something and lasts; returns what it printed."""
-        lasts = words[0] in ("ui", "worker") or words[:2] in (("fleet", "run"), ("policy", "follow"))
+        lasts = words[0] == "ui" or words[:2] in (("fleet", "run"), ("fleet", "worker")) or "follow" in words
         started = subprocess.Popen(
             [*program, *words],
             cwd=self.project,
@@ -289,7 +289,7 @@ def test_no_command_runs_code_of_a_clone(command: str, clone: Clone) -> None:
 
 @pytest.mark.attack("30.F1", "variables that lead every Python which is not isolated into the clone")
 @pytest.mark.req("DELTA-PROC-001")
-@pytest.mark.parametrize("command", ["agent", "backtest", "bridge claude", "check", "doctor", "fire", "prove", "test"])
+@pytest.mark.parametrize("command", ["agent", "check", "doctor", "doctor --prove", "fire", "hook", "replay", "test"])
 def test_variables_of_python_reach_no_interpreter_of_ours(command: str, clone: Clone) -> None:
     """PYTHONPATH and its like are for the user's own hooks; hookline starts its own interpreters without them."""
     limited = {"type": "command", "command": "true", "limits": {"cpu": 60}}

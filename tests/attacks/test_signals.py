@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hookline.bridge import client as bridge_client
 from hookline.bridge.server.control import ask_server
 
 HOOKLINE = str(Path(sys.executable).with_name("hookline"))
@@ -97,7 +98,7 @@ def test_a_server_started_with_sigchld_ignored_denies(project: Path, write_guard
     while ask_server("--status") is None:
         assert server.poll() is None
         time.sleep(0.05)
-    client = str(Path(sys.modules["hookline.bridge.server.control"].__file__ or "").with_name("client.py"))
+    client = str(bridge_client.__file__)
     asked = run(sys.executable, "-I", "-S", client, "claude", "PreToolUse", cwd=project, stdin=CLAUDE)
     assert '"deny"' in asked.stdout, asked
     assert (ask_server("--status") or {}).get("answered") != 0

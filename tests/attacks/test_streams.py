@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from hookline.apps.cli.main import COMMANDS
+from hookline.bridge import client as bridge_client
 from hookline.bridge.server.control import ask_server
 
 HOOKLINE = str(Path(sys.executable).with_name("hookline"))
-CLIENT = str(Path(sys.modules["hookline.bridge.server.control"].__file__ or "").with_name("client.py"))
+CLIENT = str(bridge_client.__file__)
 EVENT = json.dumps({"tool_name": "t", "tool_input": {}})
 CLAUDE = json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}})
 GUARD = {"type": "command", "name": "guard", "command": "echo no >&2; exit 2"}

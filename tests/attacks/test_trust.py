@@ -160,7 +160,7 @@ WAYS = {
 }
 DECISIONS = {
     "trust": "trust --all --yes",
-    "revoke": "trust --revoke --all --yes",
+    "trust --revoke": "trust --revoke --all --yes",
     "disable": "disable mine --yes",
     "enable": "enable off --yes",
 }
@@ -183,7 +183,7 @@ def decided(bench: Bench) -> Callable[[], object]:
     ("decision", "way"),
     [
         *(pytest.param("trust", way, id=f"trust-{way}") for way in WAYS),
-        *(pytest.param(decision, "plain", id=decision) for decision in ("revoke", "disable", "enable")),
+        *(pytest.param(decision, "plain", id=decision) for decision in ("trust --revoke", "disable", "enable")),
     ],
 )
 def test_a_hook_can_not_decide_which_hooks_run(

@@ -252,7 +252,7 @@ def is_denied(done: subprocess.CompletedProcess[str]) -> bool:
 @pytest.mark.parametrize("agent", ["claude", "copilot"])
 def test_the_bridge_answers_at_its_deadline(hang: str, agent: str, project: Path, tmp_path: Path) -> None:
     """A pack that hangs is a no, in the agent's own words, before the agent stops waiting."""
-    done = ask_bridge(hanging_command(hang, "bridge"), agent, project, tmp_path / "settings.json")
+    done = ask_bridge(hanging_command(hang, "hook"), agent, project, tmp_path / "settings.json")
     assert is_denied(done), done
     assert "hookline" in done.stderr + done.stdout
 
