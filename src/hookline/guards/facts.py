@@ -7,9 +7,9 @@ _known: dict[str, dict[str, list[str]]] = tomllib.loads(
     files(__package__).joinpath("data", "facts.toml").read_text("utf-8")
 )
 PATH_PATTERNS = {name: tuple(patterns) for name, patterns in _known["places"].items()}
-SHELLS, FETCHING, READING, PASSING, GUESSED, TELLING, ESCAPING = (
+SHELLS, FETCHING, READING, PASSING, GUESSED, TELLING, ESCAPING, SHADOWED = (
     frozenset(_known["programs"][name])
-    for name in ("shells", "fetching", "reading", "passing", "guessed", "telling", "escaping")
+    for name in ("shells", "fetching", "reading", "passing", "guessed", "telling", "escaping", "shadowed")
 )
 _arguments: dict[str, dict[str, list[str]]] = tomllib.loads(
     files(__package__).joinpath("data", "arguments.toml").read_text("utf-8")

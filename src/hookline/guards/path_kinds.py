@@ -5,14 +5,14 @@ import posixpath
 import re
 from functools import lru_cache
 
-from hookline.guards.facts import PATH_PATTERNS
-from hookline.guards.shell_eval.words import ENTRY, UNKNOWN
+from hookline.guards.facts import PATH_PATTERNS, SHADOWED
+from hookline.guards.shell_eval.words import ENTRY, UNKNOWN, is_known
 
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/shm/", "/var/folders/")  # noqa: S108
 
 # Examples and public halves.
 _NO_SECRET = re.compile(
-    r"/(?:fixtures|__fixtures__|testdata|test-data)/|(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$",
+    r"/(?:fixtures|__fixtures__|testdata|test-data)/|(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|/\.env\.test|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$",
     re.IGNORECASE,
 )
 
@@ -59,6 +59,8 @@ _DISK = re.compile(
 _THROUGH_PROCESS = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(root|cwd)(?=/|$)")
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/")
 
+_INSTALLED = re.compile(r"/(?:usr/local|\.local)/s?bin/[^/]+$")
+
 # A file of such a name counts for nothing in a temporary directory.
 _AT_HOME = frozenset(("startup", "access", "hooks"))
 
@@ -87,7 +89,13 @@ PLACES = {
     "anywhere": "whatever has a name, anywhere on the machine",
     "hooks": "a file that makes git or an agent run commands",
     "connection": "a network connection",
+    "any": "any path at all, for patterns that spare some",
 }
+SPARED = {
+    "remade": "a file that tools make again from others, such as package-lock.json",
+    "installed": "where people install programs for themselves: /usr/local and ~/.local",
+}
+"""Kinds of places that a pattern may leave out."""
 
 
 def is_secret(path: str) -> bool:
@@ -103,6 +111,11 @@ def is_private(path: str) -> bool:
 def is_whole(path: str) -> bool:
     """Whether a path is the root, a home, or a directory of the system."""
     return not kinds_of(path, "", "").isdisjoint(("root", "home", "system"))
+
+
+def is_spared(path: str, kinds: tuple[str, ...]) -> bool:
+    """Whether a path is one of these kinds that a pattern leaves out; a pattern of many files is none."""
+    return not _GLOB.search(path) and is_known(path) and any(_matches(path, PATH_PATTERNS[kind]) for kind in kinds)
 
 
 @lru_cache(maxsize=4096)
@@ -213,6 +226,8 @@ def _by_name(path: str) -> set[str]:
         found |= set() if _NO_SECRET.search(path) else {"secret"}
     if is_telling and (UNKNOWN in name or not name.strip("*?.")):
         found |= {"secret"} if _matches(path.rpartition("/")[0] or "/", PATH_PATTERNS["secret_paths"]) else set()
+    if name in SHADOWED and _INSTALLED.search(path):
+        found.add("programs")
     if _GLOB.search(path) and any(_expands_to(path, each) for each in _hidden()):
         found.add("secret")
     return found

@@ -12,6 +12,7 @@ A rule has one or more patterns. A pattern holds for a call if all of its keys d
     reads    a file that is read is
     mounts   a directory of this machine that a container gets is
     changes  a file that is written, replaced or deleted is
+    spares   paths of these kinds do not count for `at`, `to` and `changes`
     word     an operand matches this regular expression
     part     the whole call, or a text that is piped into it, has this in it, in small letters; cheap, before `line`
     line     the whole call, or a text that is piped into it, does
@@ -33,7 +34,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from hookline.guards.path_kinds import PLACES, kinds_of
+from hookline.guards.path_kinds import PLACES, SPARED, is_spared, kinds_of
 from hookline.guards.shell_eval.calls import LONGEST_LINE, Call
 from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.searches import SEEKING, seeks_secrets
@@ -60,6 +61,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     reads: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     mounts: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
     word: str = ""
     part: str = ""
     line: str = ""
@@ -149,12 +151,13 @@ def _checks(pattern: Pattern, subcommands: list[frozenset[str]]) -> Iterator[_Ch
         yield lambda call, _, group=group: _given(call, group)  # type: ignore[misc]
     yield from _texts(pattern, skipped)
     yield from _surroundings(pattern)
-    for kinds, paths in _paths_of(pattern):
-        if kinds:
+    for kinds, paths in (*_paths_of(pattern), (pattern.at, _operands_behind(skipped))):
+        if kinds and pattern.spares:
+            yield lambda call, where, kinds=frozenset(kinds), paths=paths: _any_left(  # type: ignore[misc]
+                call, paths, kinds, where, pattern.spares
+            )
+        elif kinds:
             yield lambda call, where, kinds=frozenset(kinds), paths=paths: _any_at(call, paths, kinds, where)  # type: ignore[misc]
-    if at := frozenset(pattern.at):
-        behind = _operands_behind(skipped)
-        yield lambda call, where: _any_at(call, behind, at, where)
 
 
 def _texts(pattern: Pattern, skipped: int) -> Iterator[_Check]:
@@ -223,8 +226,24 @@ def _given(call: Call, flags: frozenset[str]) -> bool:
 
 def _any_at(call: Call, paths: _Paths, kinds: frozenset[str], where: _Where) -> bool:
     # On another machine, or in a container, nothing belongs to this project.
-    wanted = kinds if not call.via or _ELSEWHERE.isdisjoint(call.via) else kinds - {"outside"}
-    return not wanted.isdisjoint(_kinds(call, paths, where))
+    if call.via and "outside" in kinds and not _ELSEWHERE.isdisjoint(call.via):
+        kinds = kinds - {"outside"}
+        if any(_TOP_LEVEL.fullmatch(call.path(path)) for path in paths(call)):
+            return True
+    return not kinds.isdisjoint(_kinds(call, paths, where))
+
+
+# What is right below the root is a volume, or all that there is of an application.
+_TOP_LEVEL = re.compile(r"/[^/]+")
+
+
+def _any_left(call: Call, paths: _Paths, kinds: frozenset[str], where: _Where, spares: tuple[str, ...]) -> bool:
+    """Whether one of these paths is of one of these kinds, apart from those that do not count."""
+    found = [call.path(path) for path in paths(call) if path]
+    if "any" in kinds and call.program == "git" and "--" in call.words:
+        found = [call.path(path) for path in call.words[call.words.index("--") + 1 :]]
+    counted = [path for path in found if not is_spared(path, spares)]
+    return any("any" in kinds or not kinds.isdisjoint(kinds_of(path, where.home, where.project)) for path in counted)
 
 
 def _kinds(call: Call, paths: _Paths, where: _Where) -> frozenset[str]:
@@ -354,4 +373,5 @@ def _fault(rule: Rule, seen: set[str]) -> str | None:
         for pattern in rule.when
         for each in (*pattern.at, *(kind for kinds, _ in _paths_of(pattern) for kind in kinds))
     } - PLACES.keys()
+    unknown |= {each for pattern in rule.when for each in pattern.spares} - SPARED.keys()
     return f"names the places {', '.join(sorted(unknown))}, which do not exist" if unknown else None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from hookline.guards.path_kinds import is_secret
 from hookline.guards.shell_eval.calls import Call, Reader, Stream
+from hookline.guards.shell_eval.environment import prints_environment
 from hookline.guards.shell_eval.literals import Code, Literal
 from hookline.guards.shell_eval.shells import STDIN
 from hookline.guards.shell_eval.words import OUTPUT, SECRET, UNKNOWN, is_known
@@ -266,6 +267,8 @@ def read(commands: Reader, text: str, language: str) -> None:
     code = Code(text, language)
     _deleted(commands, code, text)
     _private(commands, code, text)
+    if prints_environment(code):
+        commands.emit(("show-environment",))
     _loaded(commands, code, language)
     _written(commands, code, language)
     _started(commands, code, language)

@@ -16,6 +16,7 @@ from hookline.guards.shell_eval.calls import (
     Surroundings,
     merged,
 )
+from hookline.guards.shell_eval.links import Links
 from hookline.guards.shell_eval.script import Run
 from hookline.guards.shell_eval.shells import is_run
 from hookline.guards.shell_eval.streams import output_of
@@ -87,6 +88,7 @@ class Commands:
         self._referred: set[str] = set()
         self._is_any_referred = False
         self._aliases: dict[str, str] = {}
+        self._links = Links()
         self._functions: dict[str, tuple[Item, ...]] = {}
         self._called: set[str] = set()
         self._active: set[str] = set()
@@ -194,8 +196,14 @@ class Commands:
         if self._depth >= _DEEPEST:
             raise _OverBudgetError
         surroundings.setdefault("via", self._via)
+        if self._links.count and words:
+            self.spend(2 * self._links.count * count)
+            words = self._links.words(words, self.cwd)
+            surroundings["writes"] = tuple(self._links.path(each, self.cwd) for each in surroundings.get("writes", ()))
+            surroundings["reads"] = tuple(self._links.path(each, self.cwd) for each in surroundings.get("reads", ()))
         call = Call(tuple(words), cwd=self.cwd, **surroundings)
         self.calls.append(call)
+        self._links.note(call)
         if len(call.line) > LONGEST_LINE:
             self.doubt(f"a program gets more than {LONGEST_LINE:,} characters as its arguments")
         if not is_known(call.program) or "*" in call.program or "?" in call.program:

@@ -178,6 +178,14 @@ def alias(commands: Reader, call: Call) -> Stream | None:
     return None
 
 
+def hash_(commands: Reader, call: Call) -> Stream | None:
+    """Follows `hash -p FILE NAME`, which makes a word another program."""
+    if "-p" in call.flags and len(call.operands) > 1:
+        for name in call.operands[1:]:
+            commands.alias(name, call.operands[0])
+    return None
+
+
 def _assignments(call: Call) -> Iterator[tuple[str, str]]:
     for word in call.operands:
         name, equals, value = word.partition("=")

@@ -66,8 +66,9 @@ def _named(call: Call) -> Stream:
 
 
 def _variables(call: Call) -> Stream:
-    if len(call.words) > 1 and call.program in ("export", "declare", "set"):
-        return NOTHING if call.operands else ANYTHING
+    if len(call.words) > 1 and call.program in ("export", "declare", "typeset", "set"):
+        lists = not call.operands and not call.flags.isdisjoint(("-p", "-x"))
+        return Stream(frozenset({"environment"})) if lists else NOTHING if call.operands else ANYTHING
     if any(is_secret_variable(each) for each in call.operands):
         return Stream(frozenset({"secret"}))
     return ANYTHING if call.operands else Stream(frozenset({"environment"}))
@@ -84,6 +85,10 @@ def _entries(call: Call) -> Stream:
 
 def _packs_everything(call: Call) -> bool:
     return call.program in ("tar", "zip", "cpio") and any(is_whole(call.path(each)) for each in call.operands)
+
+
+def _located(call: Call) -> Stream:
+    return Stream(entries=tuple(f"/{ENTRY}/{each.rsplit('/', 1)[-1]}" for each in call.operands) or ("/*",))
 
 
 def _containers(call: Call) -> Stream:
@@ -121,8 +126,9 @@ _OUTPUTS: Mapping[str, Callable[[Call], Stream]] = {
     **dict.fromkeys(("docker", "podman"), _containers),
     "git": _tracked,
     **dict.fromkeys(("which", "command", "type"), _named),
-    **dict.fromkeys(("env", "printenv", "export", "declare", "set", "history"), _variables),
+    **dict.fromkeys(("env", "printenv", "export", "declare", "typeset", "set", "history"), _variables),
     **dict.fromkeys(("find", "ls", "fd"), _entries),
+    **dict.fromkeys(("locate", "mlocate", "plocate", "mdfind"), _located),
     "cut": _fields,
     **dict.fromkeys(
         (

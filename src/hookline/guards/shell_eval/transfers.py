@@ -145,7 +145,11 @@ def _searched(call: Call) -> Sequence[str]:
 
 def _copied_from_here(call: Call) -> Sequence[str]:
     is_copy = call.operands[:1] == ("cp",)
-    return [each for each in call.operands[1:-1] if ":" not in each] if is_copy else ()
+    return [each.rpartition(":")[2] for each in call.operands[1:-1]] if is_copy else ()
+
+
+def _given_to_module(call: Call) -> Sequence[str]:
+    return call.operands if any(re.fullmatch(r"-[bBdEiIOPqsSuvx]*m\w*", word) for word in call.words[1:4]) else ()
 
 
 def _shown_key(call: Call) -> Sequence[str]:
@@ -168,6 +172,7 @@ _READERS: Mapping[str, Callable[[Call], Sequence[str]]] = {
     **dict.fromkeys(_SEARCHING, _searched),
     **dict.fromkeys(("curl", "wget", "http"), _sent),
     **dict.fromkeys(("docker", "podman", "kubectl", "oc", "nerdctl"), _copied_from_here),
+    **dict.fromkeys(("python", "python3"), _given_to_module),
     "git": _shown_by_git,
     "ssh-keygen": _shown_key,
     "sqlite3": lambda call: call.operands[:1],

@@ -52,6 +52,7 @@ _SHELL_ITSELF = frozenset(
         "readonly",
         "typeset",
         "alias",
+        "hash",
         "read",
         "printf",
         "set",
@@ -68,6 +69,7 @@ _FOLLOWS: Mapping[str, Follow] = {
     **dict.fromkeys(("cd", "pushd"), shells.cd),
     **dict.fromkeys(("export", "declare", "local", "readonly", "typeset"), shells.declare),
     "alias": shells.alias,
+    "hash": shells.hash_,
     "read": shells.read,
     "printf": shells.printf,
     **dict.fromkeys(
