@@ -21,7 +21,7 @@ PACKAGE = Path(hookline.__file__).parent
 # Each layer may import from those above it in this table, and never from a neighbour in its own. Only the first row
 # has foundations, of which each may import those to its left.
 LAYERS = (
-    ("extras", "errors", "hook", "protocol", "files", "extensions", "shell"),
+    ("errors", "extensions", "hook", "protocol", "files", "shell"),
     ("dialects", "formats"),
     ("settings", "log", "runners"),
     ("engine",),

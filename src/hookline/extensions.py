@@ -1,16 +1,56 @@
 """Finds what lower layers use without importing it: packs, a company's layers of settings, hooks on other machines.
 
 Parts that come with hookline are rows of a table; hooks of other packages are entry points of their distributions.
+
+`lazy_module` is for what is slow to load and seldom used, and for optional packages. It works as `lazy import` of
+Python 3.15 does, and it stands at the top of a module, in place of an import in each function. Type checkers read the
+usual import:
+
+    if TYPE_CHECKING:
+        import difflib
+    else:
+        difflib = lazy_module("difflib")
 """
 
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hookline.errors import HooklineError, MissingPartError
+from hookline.errors import HooklineError, MissingExtraError, MissingPartError
+
+
+class _LazyModule:
+    """Stands in for a module. Every attribute is the module's own, looked up whenever it is used."""
+
+    __slots__ = ("_extra", "_name")
+
+    def __init__(self, name: str, extra: str | None) -> None:
+        self._name = name
+        self._extra = extra
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._load(), attribute)
+
+    def _load(self) -> object:
+        try:
+            return import_module(self._name)
+        except ModuleNotFoundError as error:
+            package = self._name.partition(".")[0]
+            if self._extra is None or (error.name or "").partition(".")[0] != package:
+                raise
+            raise MissingExtraError(package, self._extra) from error
+
+
+def lazy_module(name: str, *, extra: str | None = None) -> Any:
+    """Return a stand-in for a module; if its package is missing, its first use raises MissingExtraError."""
+    return _LazyModule(name, extra)
+
 
 if TYPE_CHECKING:
+    from importlib import metadata
     from importlib.metadata import EntryPoint
+else:
+    metadata = lazy_module("importlib.metadata")  # many milliseconds, and few programs use hooks of other packages
 
 # By group and name, as `module:attribute`.
 _OWN: Mapping[str, Mapping[str, str]] = {
@@ -48,13 +88,10 @@ def missing_part(error: ModuleNotFoundError) -> MissingPartError | None:
 
 def entry_point(group: str, reference: str) -> "EntryPoint":
     """The entry point that an installed package offers as `package:name`; nothing of the package is imported."""
-    # Few programs use hooks of other packages.
-    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - takes a millisecond to load
-
     package, _, name = reference.partition(":")
     try:
-        offered = {point.name: point for point in distribution(package).entry_points.select(group=group)}
-    except PackageNotFoundError:
+        offered = {point.name: point for point in metadata.distribution(package).entry_points.select(group=group)}
+    except metadata.PackageNotFoundError:
         raise HooklineError(f"could not be loaded: the package {package} is not installed here") from None
     if name not in offered:
         others = f"it has {', '.join(sorted(offered))}" if offered else f"it has no entry points of {group}"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookline.errors import FormatError
+from hookline.protocol.text.strings import nearest
 
 
 def field(value: Any, name: str) -> Any:
@@ -38,10 +39,8 @@ def check_type(value: Any, where: str, known: frozenset[str]) -> None:
 def check_name(kind: Any, where: str, known: frozenset[str]) -> None:
     """FormatError for a type that is not known."""
     if kind not in known:
-        import difflib  # noqa: PLC0415 - needed for this message only
-
-        close = difflib.get_close_matches(str(kind), known, n=1)
-        remedy = f"such as {close[0]!r}" if close else "or a newer hookline that knows this one"
+        close = nearest(str(kind), known)
+        remedy = f"such as {close!r}" if close else "or a newer hookline that knows this one"
         raise FormatError(where, f"of the unknown type {kind!r}, in which hooks could miss a text", f"a type {remedy}")
 
 

@@ -1,6 +1,8 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from hookline.protocol.text.strings import nearest
+
 
 class HookEventName(StrEnum):
     """The moments of an agent's life at which hooks run."""
@@ -125,10 +127,8 @@ _FOREIGN_EVENTS: Mapping[str, HookEventName] = {
 def likely_event(name: str) -> HookEventName | None:
     """The event that was probably meant by a name that is not one, or None."""
     spelled = {event.value.lower(): event for event in HookEventName}
-    import difflib  # noqa: PLC0415 - only where something is wrong
-
-    close = difflib.get_close_matches(name.lower(), spelled, n=1)
-    return _FOREIGN_EVENTS.get(name) or (spelled[close[0]] if close else None)
+    close = nearest(name.lower(), spelled)
+    return _FOREIGN_EVENTS.get(name) or (spelled[close] if close else None)
 
 
 def suggest_event(name: str) -> str:

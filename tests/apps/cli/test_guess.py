@@ -2,7 +2,7 @@
 
 import pytest
 
-from hookline.apps.cli.suggest import did_you_mean, misspelled_option, nearest
+from hookline.apps.cli.suggest import did_you_mean, misspelled_option, nearest_word
 
 OPTIONS = ("-h", "--help", "--session", "--json")
 
@@ -26,7 +26,7 @@ def test_the_first_option_that_is_not_known_is_found(words: list[str], found: tu
 
 def test_the_case_of_letters_does_not_matter() -> None:
     """The word is given back as we write it."""
-    assert nearest("beforetol", ["AfterTool", "BeforeTool"]) == "BeforeTool"
+    assert nearest_word("beforetol", ["AfterTool", "BeforeTool"]) == "BeforeTool"
 
 
 def test_without_a_near_word_the_other_advice_is_given() -> None:

@@ -1,6 +1,5 @@
 """The tools of an agent: finds them by name, describes them to the model, checks their arguments."""
 
-import difflib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from jsonschema.validators import Draft202012Validator, validator_for
 
 from hookline.apps.agent.tool import Tool
 from hookline.errors import HooklineError
+from hookline.protocol.text.strings import nearest
 
 _MAX_FAULTS = 5
 _MAX_VALUE_CHARS = 80
@@ -69,8 +69,8 @@ class ToolBox:
     def unknown(self, name: str, offered: Collection[str] | None = None) -> str:
         """The message for a model that calls an unknown tool."""
         names = [known for known in self._tools if offered is None or known in offered]
-        likely = difflib.get_close_matches(name, names, n=1)
-        advice = f"did you mean {likely[0]}?" if likely else f"the tools are {', '.join(names) or 'none'}."
+        likely = nearest(name, names)
+        advice = f"did you mean {likely}?" if likely else f"the tools are {', '.join(names) or 'none'}."
         return f"There is no tool named {name}; {advice}"
 
     def fault(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:

@@ -1,5 +1,6 @@
 """Ends a short command without taking the interpreter apart, which takes a twentieth of its time."""
 
+import atexit
 import os
 import sys
 
@@ -20,8 +21,6 @@ def finish(code: int) -> None:
     """Do what Python does at its end, in its order, and end the process; return if no command has asked for that."""
     if not _asked_for:
         return
-    import atexit  # noqa: PLC0415 - most of what follows is there by now
-
     threading: Any = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()  # noqa: SLF001 - waits for threads, as the interpreter does

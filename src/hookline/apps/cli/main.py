@@ -11,7 +11,7 @@ from importlib import import_module
 
 from hookline.apps.cli.lazy_imports import load_msgspec, load_pathlib
 from hookline.errors import HooklineError, MissingExtraError
-from hookline.extensions import missing_part
+from hookline.extensions import lazy_module, missing_part
 from hookline.protocol.text.strings import visible, warn_user
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which `hookline --help` does not need
@@ -26,6 +26,19 @@ if TYPE_CHECKING:
 
         def run(self, given: argparse.Namespace) -> int:
             """Runs the command and returns the exit code."""
+
+    import traceback
+    from importlib import metadata
+
+    from hookline.apps.cli import suggest
+    from hookline.apps.cli.commands import hook
+    from hookline.apps.cli.report import style
+else:
+    suggest = lazy_module("hookline.apps.cli.suggest")
+    traceback = lazy_module("traceback")
+    style = lazy_module("hookline.apps.cli.report.style")
+    hook = lazy_module("hookline.apps.cli.commands.hook")
+    metadata = lazy_module("importlib.metadata")
 
 
 EXIT_TERMINATED = 143
@@ -98,9 +111,7 @@ class Parser(argparse.ArgumentParser):
 
     def _option_advice(self, message: str) -> str | None:
         """What to say in place of a message that may come from a misspelled option."""
-        from hookline.apps.cli.suggest import misspelled_option  # noqa: PLC0415 - needed after a mistake only
-
-        name, meant = misspelled_option(self._words, self.option_names)
+        name, meant = suggest.misspelled_option(self._words, self.option_names)
         if meant is not None:
             # Whatever the message is about: the value of an option that is not known is taken for something else.
             return f"there is no option {name}; did you mean {meant}?"
@@ -110,9 +121,7 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            from hookline.apps.cli.suggest import nearest  # noqa: PLC0415 - needed after a mistake only
-
-            meant = nearest(str(value), map(str, action.choices or ()))
+            meant = suggest.nearest_word(str(value), map(str, action.choices or ()))
             raise argparse.ArgumentError(
                 action, f"{error.message}; did you mean {meant}?" if meant else error.message
             ) from None
@@ -180,9 +189,7 @@ def _run_command(name: str, words: Sequence[str], at_start: Callable[[], None]) 
     command, parser = load_command(name)
     options = parser.parse_args(words)
     if getattr(options, "color", None) is not None:
-        from hookline.apps.cli.report.style import use_colour  # noqa: PLC0415 - rarely asked for
-
-        use_colour(options.color)
+        style.use_colour(options.color)
     at_start()
     return command.run(options)
 
@@ -204,8 +211,6 @@ def _guarded(work: Callable[[], int]) -> int:
         if (message := _fault_of_system(error)) is not None:
             warn_user(message)
             return 1
-        import traceback  # noqa: PLC0415 - needed at this moment only
-
         # Indented, because the error's message may have several lines.
         sys.stderr.write(visible(traceback.format_exc()).rstrip().replace("\n", "\n  ") + "\n")
         warn_user("this is a bug in hookline; please report it")
@@ -216,10 +221,8 @@ def _answer_agent(words: tuple[str, ...], at_start: Callable[[], None]) -> int:
     """Answers an agent, whose words are not for argparse: what can't be understood has to be refused."""
     load_pathlib()
     load_msgspec()
-    from hookline.apps.cli.commands.hook import answer  # noqa: PLC0415 - the commands for people do not need it
-
     at_start()
-    return answer(words)
+    return hook.answer(words)
 
 
 def _fault_of_system(error: Exception) -> str | None:
@@ -265,9 +268,7 @@ def load_command(name: str) -> "tuple[Command, Parser]":
 
 
 def _unknown_command(name: str) -> str:
-    from hookline.apps.cli.suggest import did_you_mean  # noqa: PLC0415 - needed after a mistake only
-
-    advice = did_you_mean(name, COMMANDS, "hookline --help lists all commands", cutoff=0.5)
+    advice = suggest.did_you_mean(name, COMMANDS, "hookline --help lists all commands", cutoff=0.5)
     return f"there is no command {name}; {advice}"
 
 
@@ -304,7 +305,5 @@ class _Version(argparse.Action):
     """Looks the version up only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version  # noqa: PLC0415 - slow to load, and rarely needed
-
-        sys.stdout.write(f"hookline {version('hookline')}\n")
+        sys.stdout.write(f"hookline {metadata.version('hookline')}\n")
         parser.exit()

@@ -6,14 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hookline.client.config import Config
 from hookline.dialects.registry import FOREIGN_DIALECTS
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.protocol.events import HookEventName, suggest_event
 from hookline.protocol.text.strings import warn_user
+from hookline.settings.read.files import MOST_PROBLEMS
 
 if TYPE_CHECKING:
-    from hookline.client.config import Config
     from hookline.log.write.logger import LogSink
+    from hookline.settings.read import project as project_search
+else:
+    project_search = lazy_module("hookline.settings.read.project")  # searched for only without --project
 
 
 def add_common_options(
@@ -74,11 +79,9 @@ def settle_project(given: argparse.Namespace) -> None:
     """
     if not isinstance(given.project, _ProjectHere) or given.settings:
         return
-    from hookline.settings.read.project import find_project  # noqa: PLC0415 - not needed to print a schema
-
     given.project = _ProjectFound(".")
     try:
-        found = find_project(".")
+        found = project_search.find_project(".")
     except OSError:  # the current directory was removed
         return
     if found.refused is not None:
@@ -90,12 +93,10 @@ def settle_project(given: argparse.Namespace) -> None:
 
 def recorded_project(given: argparse.Namespace) -> str | None:
     """The project whose records are meant, resolved as records have it; None outside of any project."""
-    from hookline.settings.read.project import find_project  # noqa: PLC0415 - not needed to print a schema
-
     settle_project(given)
     if isinstance(given.project, _ProjectHere | _ProjectFound):
         try:
-            if not find_project(given.project).has_settings:
+            if not project_search.find_project(given.project).has_settings:
                 return None
         except OSError:  # the current directory was removed
             return None
@@ -114,8 +115,6 @@ def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "
 
 def report_unusable_hooks(config: "Config") -> None:
     """Reports hooks that can't run because of their settings; problems of whole files were reported before."""
-    from hookline.settings.read.files import MOST_PROBLEMS  # noqa: PLC0415 - not needed to print a schema
-
     errors = config.get_hook_errors()
     # What an untrusted project can print must not fill the screen, and hooks without trust are reported, too.
     shown = errors[: max(0, MOST_PROBLEMS // 2 - len(config.get_problems()))]
@@ -129,8 +128,6 @@ def read_config(
     given: argparse.Namespace, *sinks: "LogSink", project_must_exist: bool = True, **facts: Any
 ) -> "Config":
     """The same without printing its problems; `facts` are further arguments of `Config`."""
-    from hookline.client.config import Config  # noqa: PLC0415 - not needed to print a schema
-
     settle_project(given)
     if project_must_exist:
         require_project(given)

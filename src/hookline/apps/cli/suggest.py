@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 
+from hookline.protocol.text.strings import nearest
 
-def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+
+def nearest_word(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """The known word that is most like this one, if any is."""
-    from difflib import get_close_matches  # noqa: PLC0415 - needed after a mistake only
-
     spelled = {one.lower(): one for one in known}
-    near = get_close_matches(word.lower(), spelled, 1, cutoff)
-    return spelled[near[0]] if near else None
+    near = nearest(word.lower(), spelled, cutoff=cutoff)
+    return spelled[near] if near else None
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
     """The advice for a word that is not known: the nearest one, or what is said where none is near."""
-    near = nearest(word, known, cutoff=cutoff)
+    near = nearest_word(word, known, cutoff=cutoff)
     return otherwise if near is None else f"did you mean {near}?"
 
 
@@ -24,5 +24,5 @@ def misspelled_option(words: Sequence[str], known: Iterable[str]) -> tuple[str |
     for word in words[: words.index("--")] if "--" in words else words:
         name = word.partition("=")[0]
         if name.startswith("-") and name.strip("-")[:1].isalpha() and name not in options:
-            return name, nearest(name, options, cutoff=0.7)
+            return name, nearest_word(name, options, cutoff=0.7)
     return None, None

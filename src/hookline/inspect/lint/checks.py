@@ -1,6 +1,5 @@
 """The checks of settings that run no hook: one row each."""
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from hookline.inspect.view import Path, Setup, value_at
 from hookline.protocol.constants import OWN_DIALECT, ConfigSource, HookType, OnError
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.text.strings import nearest
 from hookline.protocol.verdict import HookExecutionPlan
 from hookline.settings.decode.schema import (
     EnvironmentSettings,
@@ -165,11 +165,11 @@ def _disabled_name(setup: Setup) -> Iterator[Problem]:
             if name in labels:
                 continue
             may_guess = next(guesses, None) is not None
-            meant = difflib.get_close_matches(name, islice(labels, _MOST_GUESSED), n=1) if may_guess else []
+            meant = nearest(name, islice(labels, _MOST_GUESSED)) if may_guess else None
             # A user's list may name hooks of another project.
             if not meant and layer.source is not ConfigSource.PROJECT:
                 continue
-            advice = f"did you mean {meant[0]}?" if meant else "remove it, or write a hook's name"
+            advice = f"did you mean {meant}?" if meant else "remove it, or write a hook's name"
             yield layer.problem(("hooksConfig", "disabled", index), f"names {name!r}, which no hook has; {advice}")
 
 

@@ -13,6 +13,7 @@ from hookline.protocol.constants import OWN_DIALECT, ConfigSource
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.patterns import lazy_pattern
+from hookline.protocol.text.strings import nearest
 from hookline.protocol.verdict import HookExecutionPlan, Skip, SkipKind
 from hookline.settings.read.files import Problem
 
@@ -185,11 +186,8 @@ def _meant(alternative: str, setup: Setup) -> str:
         table, tool = speaker
         return f'if this hook was written for {table.agent}, add "dialect": "{table.name}" to it, else write {tool}'
     foreign = tools_by_any_name().get(word.lower())
-    import difflib  # noqa: PLC0415 - only where something is wrong
-
-    close = difflib.get_close_matches(word, setup.tools, n=1)
-    if foreign or close:
-        return f"did you mean {foreign or close[0]}?"
+    if meant := foreign or nearest(word, setup.tools):
+        return f"did you mean {meant}?"
     named = f"--tool {word}" if _NAME.fullmatch(word) else "--tool"
     return f"the known tools are {', '.join(setup.tools)}, and {named} adds one"
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from hookline.protocol.text.json_text import parse_json, repeated_key, stringify_json
 from hookline.protocol.text.patterns import lazy_pattern
+from hookline.protocol.text.strings import nearest
 
 _MOST_QUOTED = 200
 _MOST_FIELDS = 200
@@ -158,6 +159,4 @@ def _means_no(name: str, value: Any) -> bool:
     is_no = text in _NO_VALUES or value is False or (type(value) in (int, float) and value == 0)
     if not is_no or not words.isdisjoint(_YES_KEYS):
         return is_no
-    import difflib  # noqa: PLC0415 - hardly ever needed
-
-    return bool(difflib.get_close_matches(key, _DECIDING, n=1, cutoff=0.8))
+    return nearest(key, _DECIDING, cutoff=0.8) is not None

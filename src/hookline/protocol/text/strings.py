@@ -4,8 +4,17 @@ import contextlib
 import os
 import re
 import sys
+from collections.abc import Iterable
 from contextvars import ContextVar
 from functools import cache
+
+from hookline.extensions import lazy_module
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without typing
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy_module("difflib")  # a millisecond, and only mistakes need it
 
 captured_notices: ContextVar[list[str] | None] = ContextVar("captured_notices", default=None)
 """If set, `warn_user` appends here instead of writing to stderr; the bridge server returns these to its client."""
@@ -97,3 +106,9 @@ def warn_user(text: str) -> None:
 def _json_escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(rf"\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the known word that is most like a misspelled one; None if there is none."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return close[0] if close else None

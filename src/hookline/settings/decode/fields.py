@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from hookline.protocol.constants import OnError, TrustLevel
+from hookline.protocol.text.strings import nearest
 from hookline.settings.read.files import Layer, Problem
 from hookline.settings.read.jsonc import PathStep
 
@@ -141,8 +142,6 @@ def _expected(kind: inspect.Type) -> str:
 def _warn_of_typo(key: str, struct: type[msgspec.Struct], path: Path, problems: LayerProblems) -> None:
     if not problems.may_guess():
         return
-    import difflib  # noqa: PLC0415 - only where something is wrong
-
-    meant = difflib.get_close_matches(key, fields_of(struct), n=1, cutoff=0.75)
+    meant = nearest(key, fields_of(struct), cutoff=0.75)
     if meant:
-        problems.warn((*path, key), f"is not an option and is ignored; did you mean {meant[0]}?")
+        problems.warn((*path, key), f"is not an option and is ignored; did you mean {meant}?")

@@ -11,6 +11,7 @@ from hookline.protocol.answers import kind_of
 from hookline.protocol.constants import HookMode, HookType, OnError
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry, PackCallback, Unsupported
+from hookline.protocol.text.strings import nearest
 from hookline.settings.decode.fields import LayerProblems, Path
 from hookline.settings.read.jsonc import show_path
 from hookline.settings.read.merge import authority
@@ -72,10 +73,8 @@ class PackReader:
             return
         name = given["pack"]
         if name not in PACK_NAMES:
-            from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
-
-            near = get_close_matches(name, PACK_NAMES, 1, 0.5)
-            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(PACK_NAMES)}"
+            near = nearest(name, PACK_NAMES, cutoff=0.5)
+            advice = f"did you mean {near}?" if near else f"there are {', '.join(PACK_NAMES)}"
             self._problems.error(path, f"names the pack {name!r}, which does not exist, so it does not run; {advice}")
         elif name in seen:
             self._problems.error(path, f"names {name} a second time in this file, which has no effect; join the two")

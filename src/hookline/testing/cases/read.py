@@ -1,6 +1,5 @@
 """Case files → cases. Strict: whatever is not understood is an error with its place, because it would test nothing."""
 
-import difflib
 import math
 import os
 import re
@@ -15,6 +14,7 @@ import msgspec
 from hookline.errors import HooklineError
 from hookline.files import open_regular
 from hookline.protocol.events import HookEventName
+from hookline.protocol.text.strings import nearest
 from hookline.settings.read import toml
 from hookline.settings.read.files import MOST_PROBLEMS
 from hookline.testing.cases.case import Case, Expectation, Outcome, Place
@@ -173,9 +173,9 @@ def _unknown(table: Mapping[str, Any], kind: type, reading: _Reading, start: int
     known = [field.name for field in msgspec.structs.fields(kind)]
     for key, value in table.items():
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
+            close = nearest(key, known)
             elsewhere = key in ExpectTable.__struct_fields__ and kind is CaseTable
-            hint = f"write expect.{key}" if elsewhere else f"did you mean {close[0]}?" if close else ""
+            hint = f"write expect.{key}" if elsewhere else f"did you mean {close}?" if close else ""
             hint = hint or f"the keys are {', '.join(known)}"
             yield f"{reading.place(start, key)}: there is no key {key} here; {hint}"
         elif key in parts and isinstance(value, dict):
@@ -225,8 +225,8 @@ def _type_fault(message: str, raw: Mapping[str, Any]) -> CaseError:
         for key in keys:
             given = given.get(key) if isinstance(given, Mapping) else None
         choices = list(HookEventName) if keys[-1:] == ("event",) else list(Outcome)
-        close = difflib.get_close_matches(str(given), choices, n=1, cutoff=0.4)
-        hint = f"did you mean {close[0]!s}?" if close else f"choose one of {', '.join(choices)}"
+        close = nearest(str(given), choices, cutoff=0.4)
+        hint = f"did you mean {close!s}?" if close else f"choose one of {', '.join(choices)}"
         return CaseError(f"{path} is {given}, which there is not; {hint}", *keys)
     return CaseError(f"{path}: {text[0].lower()}{text[1:]}", *keys)
 

@@ -3,9 +3,20 @@
 import argparse
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from hookline.apps.cli.main import COMMANDS, load_command
+from hookline.extensions import lazy_module
 from hookline.protocol.events import HookEventName
+
+if TYPE_CHECKING:
+    from hookline.bridge import judge
+    from hookline.client import config
+    from hookline.inspect import view
+else:
+    judge = lazy_module("hookline.bridge.judge")
+    view = lazy_module("hookline.inspect.view")
+    config = lazy_module("hookline.client.config")
 
 
 def candidates(words: Sequence[str]) -> list[str]:
@@ -59,21 +70,14 @@ def _values(action: argparse.Action, before: Sequence[str]) -> Iterable[str]:
     if "event" in called:
         return [event.value for event in HookEventName]
     if "agent" in called:
-        from hookline.bridge.judge import hosts  # noqa: PLC0415 - completion has to be quick
-
-        return hosts()
+        return judge.hosts()
     if "tool" in called:
-        from hookline.inspect.view import KNOWN_TOOLS  # noqa: PLC0415 - the same
-
-        return KNOWN_TOOLS
+        return view.KNOWN_TOOLS
     return _hooks(before) if "hook" in called or "name" in called else ()
 
 
 def _hooks(before: Sequence[str]) -> Iterable[str]:
-    from hookline.client.config import Config  # noqa: PLC0415 - the same
-    from hookline.inspect.view import read_setup  # noqa: PLC0415 - the same
-
     given = dict(pairwise(before))
     files = [given["--settings"]] if "--settings" in given else None
-    setup = read_setup(Config(given.get("--project", "."), settings_files=files))
+    setup = view.read_setup(config.Config(given.get("--project", "."), settings_files=files))
     return dict.fromkeys(hook.label for hook in setup.hooks)

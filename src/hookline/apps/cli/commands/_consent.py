@@ -4,13 +4,21 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.errors import HooklineError
+from hookline.extensions import lazy_module
 from hookline.inspect.view import Setup
+from hookline.log.consent import consent_record
+from hookline.log.redact.redactor import Redactor
 from hookline.protocol.constants import ConfigSource
 from hookline.protocol.records import Consent
 from hookline.runners.process.ancestry import why_not_a_person
+
+if TYPE_CHECKING:
+    from hookline.engine import system
+else:
+    system = lazy_module("hookline.engine.system")
 
 _COMMANDS = {
     Consent.TRUSTED: "hookline trust",
@@ -46,15 +54,11 @@ def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, An
 
     `via` is the command that was used, where it is not the usual one.
     """
-    from hookline.engine.system import file_sinks  # noqa: PLC0415
-    from hookline.log.consent import consent_record  # noqa: PLC0415 - after the decision
-    from hookline.log.redact.redactor import Redactor  # noqa: PLC0415
-
     redactor = Redactor(setup.options.redact, setup.environ)
     # A hook without a name is named by its command, which may contain a secret of its own `env`.
     for hook in setup.hooks:
         redactor.learn(hook.env)
-    for sink in file_sinks(setup.options, redactor):
+    for sink in system.file_sinks(setup.options, redactor):
         for about in decided:
             project = None if _is_shared(setup, about) else os.path.realpath(setup.project_dir)
             sink.write(consent_record(action, via=via or _COMMANDS[action], project=project, **about))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.table import ADAPTERS
 from hookline.apps.cli.commands._examine_fleet import fleet_signs, policy_signs
@@ -24,6 +24,7 @@ from hookline.bridge.judge import hosts
 from hookline.bridge.unsupported import unsupported_effects
 from hookline.client.config import Config
 from hookline.errors import HooklineError
+from hookline.extensions import lazy_module
 from hookline.files import open_regular
 from hookline.inspect.hooks import evidence_of, key_of, read_statistics, recorded_in
 from hookline.inspect.lint.programs import UNTRUSTED, run_fault
@@ -41,6 +42,11 @@ from hookline.settings.read.files import Layer
 from hookline.settings.read.merge import by_authority, hooks_enabled
 from hookline.settings.read.paths import SettingsPaths
 from hookline.settings.trust.store import default_trust_path, is_below, show_uncovered
+
+if TYPE_CHECKING:
+    from hookline.bridge.server import control
+else:
+    control = lazy_module("hookline.bridge.server.control")
 
 _MARKER = "hookline-canary-is-alive"
 _HOOK_KEYS = ("hooks.", "extensions[", "use[")
@@ -326,9 +332,7 @@ def _frameworks() -> Iterator[Sign]:
 def _server() -> dict[str, Any] | None:
     if sys.platform != "linux":
         return None
-    from hookline.bridge.server.control import ask_server  # noqa: PLC0415 - needs Linux
-
-    return ask_server("--status")
+    return control.ask_server("--status")
 
 
 def _canary(config: Config) -> Sign:

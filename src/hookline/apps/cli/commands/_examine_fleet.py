@@ -9,6 +9,7 @@ from hookline.apps.cli.commands._signs import Health, Sign
 from hookline.apps.cli.interrupt import run_loop
 from hookline.apps.cli.report.text import plural, show_ago, show_size
 from hookline.errors import HooklineError
+from hookline.extensions import lazy_module
 from hookline.inspect.view import Setup
 from hookline.log.paths import log_path
 from hookline.protocol.hook_entry import RemoteSubject
@@ -16,8 +17,17 @@ from hookline.protocol.text.json_text import utc_timestamp
 from hookline.settings.decode.schema import FleetSettings
 
 if TYPE_CHECKING:
+    from hookline.fleet import names, reach
+    from hookline.fleet.record import backlog, shipper
+    from hookline.log.read import verify
     from hookline.settings.decode.settings import Settings
     from hookline.settings.read.policy_state import PolicyState
+else:
+    shipper = lazy_module("hookline.fleet.record.shipper")
+    backlog = lazy_module("hookline.fleet.record.backlog")
+    verify = lazy_module("hookline.log.read.verify")
+    names = lazy_module("hookline.fleet.names")
+    reach = lazy_module("hookline.fleet.reach")
 
 
 def policy_signs(settings: "Settings") -> Iterator[Sign]:
@@ -55,8 +65,6 @@ def fleet_signs(setup: Setup) -> Iterator[Sign]:
 
 def _record(setup: Setup, fleet: FleetSettings) -> Iterator[Sign]:
     """Whether the log goes to the company's record, how far it has come, and what had to be dropped."""
-    from hookline.fleet.record.shipper import is_sent, read_progress  # noqa: PLC0415 - few settings name a server
-
     if not fleet.sends_records:
         yield Sign("record", Health.GOOD, "hooksConfig.fleet.audit is false, so the log stays here")
         return
@@ -64,11 +72,11 @@ def _record(setup: Setup, fleet: FleetSettings) -> Iterator[Sign]:
         yield Sign("record", Health.ODD, "hooksConfig.log.enabled is false, so there is nothing to send")
         return
     path = log_path(setup.options.log.path)
-    dropped = read_progress(path).dropped
+    dropped = shipper.read_progress(path).dropped
     if dropped:
         yield Sign("record", Health.ODD, f"{plural(dropped, 'record')} had to be dropped before they were sent")
     how_far = _how_far(path, fleet.spool_bytes)
-    if is_sent(path):
+    if shipper.is_sent(path):
         yield Sign("record", Health.GOOD, f"a service sends the log; {how_far}")
     else:
         remedy = "run hookline fleet run, as a service (contrib/hookline-fleet.service)"
@@ -76,31 +84,24 @@ def _record(setup: Setup, fleet: FleetSettings) -> Iterator[Sign]:
 
 
 def _how_far(path: Path, most_bytes: int) -> str:
-    from hookline.fleet.record.backlog import waiting_bytes  # noqa: PLC0415
-    from hookline.fleet.record.shipper import progress_path, read_progress  # noqa: PLC0415
-    from hookline.log.read.verify import log_head  # noqa: PLC0415
-
-    sent = read_progress(path)
+    sent = shipper.read_progress(path)
     head, waiting, when = None, 0, ""
     with suppress(HooklineError):  # a log that can't be read has a line of its own
-        head = log_head(path)
-        waiting = waiting_bytes(path, sent.cursor)
+        head = verify.log_head(path)
+        waiting = backlog.waiting_bytes(path, sent.cursor)
     with suppress(OSError):  # nothing was ever sent
-        when = f" {show_ago(utc_timestamp(progress_path(path).stat().st_mtime))}"
+        when = f" {show_ago(utc_timestamp(shipper.progress_path(path).stat().st_mtime))}"
     how_far = f"record {sent.cursor.seq} of {head.seq if head else 0} was sent last{when}"
     return f"{how_far}; {show_size(waiting)} of at most {show_size(most_bytes)} wait"
 
 
 def _server(fleet: FleetSettings, subjects: list[str]) -> Iterator[Sign]:
-    from hookline.fleet.names import server_of  # noqa: PLC0415
-    from hookline.fleet.reach import look  # noqa: PLC0415 - few settings name a server
-
-    found = run_loop(look(fleet, subjects))
+    found = run_loop(reach.look(fleet, subjects))
     if found.fault is not None:
         yield Sign("fleet", Health.BAD if subjects else Health.ODD, found.fault)
         return
     known = "" if found.knows_us else "; it does not ask who connects, so workers are not told who asks"
-    yield Sign("fleet", Health.GOOD, f"{server_of(fleet).shown} accepts connections of team {fleet.team}{known}")
+    yield Sign("fleet", Health.GOOD, f"{names.server_of(fleet).shown} accepts connections of team {fleet.team}{known}")
     for subject, worker in found.workers.items():
         yield Sign("fleet", Health.GOOD, f"worker {worker} would answer remote hooks about {subject}")
     for subject, why in found.missing.items():

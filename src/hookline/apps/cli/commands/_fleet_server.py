@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.apps.cli.options import make_config
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.settings.decode.schema import FleetSettings
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
+
+    from hookline.fleet import names
+    from hookline.fleet.nats import connection
+else:
+    names = lazy_module("hookline.fleet.names")
+    connection = lazy_module("hookline.fleet.nats.connection")
 
 # The options of `ui` need it where fleet/ is missing; the same as AUDIT_STREAM there.
 DEFAULT_STREAM = "HOOKLINE_AUDIT"
@@ -23,21 +30,17 @@ _SKEW_S = 3600.0
 
 def fleet_of(given: argparse.Namespace) -> FleetSettings:
     """The fleet that the settings name; UsageError if they name no server."""
-    from hookline.fleet.names import NAME_A_SERVER  # noqa: PLC0415 - `ui` has these options without fleet/, too
-
     fleet = make_config(given, log_file=False).get_settings().options.fleet
     if fleet is None or not fleet.servers:
-        raise UsageError(f"the settings name no server; {NAME_A_SERVER}")
+        raise UsageError(f"the settings name no server; {names.NAME_A_SERVER}")
     return fleet
 
 
 def ask(fleet: FleetSettings, work: Callable[["Client"], Coroutine[Any, Any, Found]]) -> Found:
     """What a coroutine finds that gets a connection."""
-    from hookline.fleet.names import server_of  # noqa: PLC0415 - see above
-    from hookline.fleet.nats.connection import connected  # noqa: PLC0415 - see above
 
     async def go() -> Found:
-        async with connected(server_of(fleet), "command") as client:
+        async with connection.connected(names.server_of(fleet), "command") as client:
             return await work(client)
 
     return asyncio.run(go())

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hookline.apps.cli.main import Parser
+from hookline.apps.cli.report.style import use_colour
 from hookline.apps.cli.suggest import did_you_mean
 from hookline.errors import UsageError
 
@@ -49,8 +50,6 @@ class Forms:
             )
         options = self._parser(given.form).parse_args(given.words)
         if getattr(given, "color", None) is None and options.color is not None:
-            from hookline.apps.cli.report.style import use_colour  # noqa: PLC0415 - rarely asked for
-
             use_colour(options.color)
         return self._forms[given.form].run(options)
 

@@ -9,6 +9,7 @@ from hookline.apps.cli.report.style import style
 from hookline.apps.cli.suggest import did_you_mean
 from hookline.errors import UsageError
 from hookline.guards.catalog import PACKS, PREFIX, Pack
+from hookline.guards.rules import listed
 
 
 def list_packs(given: argparse.Namespace) -> int:
@@ -44,8 +45,6 @@ def _described(pack: Pack) -> dict[str, Any]:
 
 
 def _rules(pack: Pack) -> list[dict[str, Any]]:
-    from hookline.guards.rules import listed  # noqa: PLC0415 - not needed for the overview
-
     return listed(pack.name)
 
 

@@ -26,8 +26,10 @@ from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.text import one_line
 from hookline.errors import UsageError
 from hookline.fleet.nats.connection import connected
+from hookline.fleet.policy.bucket import all_before, latest
 from hookline.fleet.policy.documents import ALL_TEAMS, Bundle, Document, SignedDocument, Switch, Switches, now, unsigned
 from hookline.fleet.policy.keys import sign
+from hookline.fleet.policy.packing import renewed
 from hookline.fleet.policy.store import DocumentKind, read_data
 from hookline.protocol.text.strings import warn_user
 
@@ -62,8 +64,6 @@ def _rollback(given: argparse.Namespace) -> int:
 
 async def _older(given: argparse.Namespace) -> SignedDocument:
     """The older content under a new version, signed."""
-    from hookline.fleet.policy.packing import renewed  # noqa: PLC0415 - reads settings
-
     if given.file is not None and given.output is not None:
         if given.version is None:
             raise UsageError("without a server, give the new --version: higher than all before")
@@ -77,8 +77,6 @@ async def _older(given: argparse.Namespace) -> SignedDocument:
 
 
 async def _from_bucket(given: argparse.Namespace) -> tuple[Document, int]:
-    from hookline.fleet.policy.bucket import all_before, latest  # noqa: PLC0415 - needs the extra
-
     async with connected(server_here(), "policy") as client:
         keys = own_keys(given.key)
         known = await all_before(client, DocumentKind.BUNDLE, given.team, keys)
@@ -158,8 +156,6 @@ async def _switches_before(given: argparse.Namespace) -> list[Switches]:
             is_there = read_data(Path(given.file)) is not None
         found = [read_signed_document(given.file, own_keys(given.key)).document] if is_there else []
     else:
-        from hookline.fleet.policy.bucket import latest  # noqa: PLC0415 - needs the extra
-
         async with connected(server_here(), "policy") as client:
             there = [await latest(client, DocumentKind.SWITCHES, team, own_keys(given.key)) for team in given.teams]
         found = [each.document for each in there if each is not None]

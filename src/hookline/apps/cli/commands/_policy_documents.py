@@ -11,6 +11,7 @@ from hookline.errors import UsageError
 from hookline.files import make_private_directory, state_path, write_atomically
 from hookline.fleet.names import ServerAddress
 from hookline.fleet.nats.connection import connected
+from hookline.fleet.policy.bucket import publish, signers
 from hookline.fleet.policy.documents import ALL_TEAMS, PolicyError, SignedDocument, read_signed
 from hookline.fleet.policy.keys import public_key, signer_of
 from hookline.fleet.policy.layer import policy_setup
@@ -56,8 +57,6 @@ def read_signed_document(path: str, keys: tuple[str, ...]) -> SignedDocument:
 
 async def put(envelope: SignedDocument, keys: tuple[str, ...], replicas: int = 1) -> tuple[str, ...]:
     """Publishes a document; returns its keys in the bucket."""
-    from hookline.fleet.policy.bucket import publish  # noqa: PLC0415 - needs the extra
-
     journal = _Journal(server_here())
     journal.check(envelope)
     async with connected(server_here(), "policy") as client:
@@ -68,8 +67,6 @@ async def put(envelope: SignedDocument, keys: tuple[str, ...], replicas: int = 1
 
 async def require_obeyed(key_file: str, teams: Collection[str]) -> None:
     """UsageError if machines are not known to obey this private key: by this machine's settings, or by the bucket."""
-    from hookline.fleet.policy.bucket import signers  # noqa: PLC0415 - needs the extra
-
     own, known = public_key(Path(key_file)), set(_keys_here())
     if not known:
         async with connected(server_here(), "policy") as client:

@@ -6,10 +6,13 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hookline.apps.cli.commands._policy_machine import system_layer
 from hookline.client.config import Config
 from hookline.engine.system import file_sinks
 from hookline.errors import HooklineError
 from hookline.fleet.names import ServerAddress, server_of
+from hookline.fleet.policy.follow import Follower
+from hookline.fleet.policy.layer import policy_setup
 from hookline.log.redact.redactor import Redactor
 from hookline.protocol.records import LogLevel, SettingsRecord
 from hookline.protocol.text.strings import warn_user
@@ -21,8 +24,6 @@ if TYPE_CHECKING:
 
 async def follow_here(server: ServerAddress, place: "PolicyStore") -> None:
     """Follows until it is cancelled."""
-    from hookline.fleet.policy.follow import Follower  # noqa: PLC0415 - most servers follow nothing
-
     config = Config(".", quiet=True)
     options = config.get_settings().options
     sinks = file_sinks(options, Redactor(options.redact, config.get_environ()))
@@ -49,9 +50,6 @@ def follow_if_configured() -> None:
     fleet = config.get_settings().options.fleet
     if fleet is None or not fleet.servers:
         return
-    from hookline.apps.cli.commands._policy_machine import system_layer  # noqa: PLC0415 - most servers follow nothing
-    from hookline.fleet.policy.layer import policy_setup  # noqa: PLC0415
-
     try:
         setup = policy_setup(system_layer())
     except HooklineError:  # whatever is wrong with the file is said at every event

@@ -8,14 +8,12 @@ from hookline.fleet.names import NAME_A_SERVER, ServerAddress, server_of
 from hookline.fleet.policy.keys import is_public_key
 from hookline.fleet.policy.layer import PolicySetup, policy_setup
 from hookline.protocol.constants import ConfigSource
-from hookline.settings.read.files import Layer
+from hookline.settings.read.files import Layer, read_layer
+from hookline.settings.read.paths import default_paths
 
 
 def system_layer() -> Layer:
     """The system's settings; only they name the policy."""
-    from hookline.settings.read.files import read_layer  # noqa: PLC0415
-    from hookline.settings.read.paths import default_paths  # noqa: PLC0415
-
     layer = read_layer(default_paths(".").system.absolute(), ConfigSource.SYSTEM)
     if layer.problems:
         raise UsageError(str(layer.problems[0]))

@@ -14,6 +14,7 @@ from hookline.apps.cli.report.style import style
 from hookline.apps.cli.report.text import one_line
 from hookline.fleet.policy.documents import unsigned
 from hookline.fleet.policy.keys import new_key, sign, signer_of
+from hookline.fleet.policy.packing import pack
 from hookline.fleet.policy.store import check_unexpired
 from hookline.protocol.text.strings import warn_user
 
@@ -45,8 +46,6 @@ def _configure_pack(parser: argparse.ArgumentParser) -> None:
 
 
 def _pack(given: argparse.Namespace) -> int:
-    from hookline.fleet.policy.packing import pack  # noqa: PLC0415 - reads settings
-
     made = pack(Path(given.directory), version=int(given.version), expires=given.expires, teams=given.teams)
     write_document(Path(given.output), unsigned(made.bundle))
     for warning in made.warnings:

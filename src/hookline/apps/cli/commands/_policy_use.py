@@ -7,6 +7,7 @@ from typing import Any
 
 from hookline.apps.cli.commands._forms import Form
 from hookline.apps.cli.commands._policy_documents import about, put, read_document
+from hookline.apps.cli.commands._policy_follow import follow_here
 from hookline.apps.cli.commands._policy_machine import keys_given, server_here, setup_here
 from hookline.apps.cli.commands._policy_options import add_public_keys
 from hookline.apps.cli.options import add_json_option, at_least
@@ -17,8 +18,11 @@ from hookline.apps.cli.report.text import one_line
 from hookline.client.config import Config
 from hookline.errors import UsageError
 from hookline.fleet.policy.documents import PolicyError
+from hookline.fleet.policy.follow import Follower, PolicyUpdate, describe
 from hookline.fleet.policy.layer import PolicySetup
 from hookline.fleet.policy.store import PolicyStore, read_data
+from hookline.inspect.lint.programs import run_fault
+from hookline.inspect.view import read_setup
 from hookline.settings.read.policy_state import PolicyState
 
 
@@ -51,8 +55,6 @@ def _pull(given: argparse.Namespace) -> int:
 
 
 def _pull_from_server(given: argparse.Namespace, place: PolicyStore) -> int:
-    from hookline.fleet.policy.follow import Follower, PolicyUpdate  # noqa: PLC0415 - needs the extra
-
     heard: list[PolicyUpdate] = []
     asyncio.run(Follower(server_here(), place, heard.append).pull())
     problems = [news.message for news in heard if news.is_problem]
@@ -63,8 +65,6 @@ def _pull_from_server(given: argparse.Namespace, place: PolicyStore) -> int:
 
 
 def _pull_from_file(given: argparse.Namespace, place: PolicyStore) -> int:
-    from hookline.fleet.policy.follow import describe  # noqa: PLC0415 - needs the extra
-
     try:
         data = read_data(Path(given.file))
         if data is None:
@@ -90,9 +90,6 @@ def _status(given: argparse.Namespace) -> int:
 
 
 def _status_report(setup: PolicySetup) -> dict[str, Any]:
-    from hookline.inspect.lint.programs import run_fault  # noqa: PLC0415 - reads every script
-    from hookline.inspect.view import read_setup  # noqa: PLC0415
-
     config = Config(".", quiet=True)
     settings, found = config.get_settings(), read_setup(config)
     state = settings.policy or PolicyState()
@@ -126,8 +123,6 @@ def _configure_follow(_parser: argparse.ArgumentParser) -> None:
 
 
 def _follow(_given: argparse.Namespace) -> int:
-    from hookline.apps.cli.commands._policy_follow import follow_here  # noqa: PLC0415 - needs the extra
-
     setup, server = setup_here(), server_here()
     print_lines(f"following {server.shown} for the team {setup.place.team} into {setup.place.directory}", flush=True)
     asyncio.run(follow_here(server, setup.place))

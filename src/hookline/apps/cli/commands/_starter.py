@@ -3,9 +3,20 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hookline.apps.cli.commands import _starter_guards as guards
-from hookline.extensions import PACK_PREFIX
+from hookline.extensions import PACK_PREFIX, lazy_module
+from hookline.settings.decode.schema import settings_schema
+from hookline.testing.cases.schema import cases_schema
+
+if TYPE_CHECKING:
+    from hookline.guards import command_rules, rules
+    from hookline.testing.cases import write
+else:
+    rules = lazy_module("hookline.guards.rules")
+    command_rules = lazy_module("hookline.guards.command_rules")
+    write = lazy_module("hookline.testing.cases.write")
 
 HOOK_NAME = "guard-secrets"
 DENIED = {"tool_name": "read_file", "tool_input": {"file_path": ".env"}}
@@ -156,16 +167,11 @@ def pack_cases(name: str, project: Path) -> str:
 
 def pack_sample(name: str) -> Mapping[str, object]:
     """A call that a pack stops."""
-    from hookline.guards.rules import load  # noqa: PLC0415 - not needed without --pack
-
-    return _shell(next(rule for rule in load(name).rules if rule.action == "deny").stopped[0])
+    return _shell(next(rule for rule in rules.load(name).rules if rule.action == "deny").stopped[0])
 
 
 def editor_files(folder: Path, project: Path | None) -> dict[Path, str]:
     """The JSON Schemas that the files name, and for a project the association for comments."""
-    from hookline.settings.decode.schema import settings_schema  # noqa: PLC0415 - slow to load
-    from hookline.testing.cases.schema import cases_schema  # noqa: PLC0415 - slow to load
-
     schemas = {"settings": settings_schema(), "cases": cases_schema()}
     files = {
         folder / SCHEMA_FOLDER / f"{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
@@ -179,12 +185,11 @@ def _shell(command: str) -> dict[str, object]:
 
 
 def _pack_case_lines(name: str, project: Path) -> Iterator[str]:
-    from hookline.guards.command_rules import evaluate_command  # noqa: PLC0415 - not needed without --pack
-    from hookline.guards.rules import load  # noqa: PLC0415
-    from hookline.testing.cases.write import toml_text, toml_value  # noqa: PLC0415
-
     def actions(command: str) -> set[str]:
-        return {each.action for each in evaluate_command(name, command, str(project), str(Path.home()), str(project))}
+        return {
+            each.action
+            for each in command_rules.evaluate_command(name, command, str(project), str(Path.home()), str(project))
+        }
 
     yield f"#:schema ./{SCHEMA_FOLDER}/cases.schema.json"
     yield f"# What {PACK_PREFIX}{name} must decide, with an example of each rule for commands. Nothing is executed:"
@@ -193,7 +198,7 @@ def _pack_case_lines(name: str, project: Path) -> Iterator[str]:
     yield "[defaults]"
     yield 'tool = "run_shell_command"'
     passing: list[str] = []
-    for rule in load(name).rules:
+    for rule in rules.load(name).rules:
         stopped = [command for command in rule.stopped if rule.action in actions(command)]
         denied = [command for command in stopped if "deny" in actions(command)] if rule.action == "deny" else []
         asked = [command for command in stopped if actions(command) == {"ask"}] if rule.action == "ask" else []
@@ -202,13 +207,13 @@ def _pack_case_lines(name: str, project: Path) -> Iterator[str]:
             if commands:
                 yield ""
                 yield "[[case]]"
-                yield f"name = {toml_text(f'{rule.id}: {rule.stops}')}"
-                yield f"each.arguments.command = {toml_value(commands[:2])}"
+                yield f"name = {write.toml_text(f'{rule.id}: {rule.stops}')}"
+                yield f"each.arguments.command = {write.toml_value(commands[:2])}"
                 yield f'expect = {{ outcome = "{outcome}", by = "{PACK_PREFIX}{name}" }}'
     yield ""
     yield "[[case]]"
     yield 'name = "what is harmless goes on"'
     yield "each.arguments.command = ["
-    yield from (f"  {toml_text(command)}," for command in passing)
+    yield from (f"  {write.toml_text(command)}," for command in passing)
     yield "]"
     yield f'expect = {{ outcome = "allowed", ran = "{PACK_PREFIX}{name}" }}'

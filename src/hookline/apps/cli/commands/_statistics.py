@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -27,6 +27,7 @@ from hookline.apps.cli.report.text import (
     show_ways,
 )
 from hookline.client.config import Config
+from hookline.extensions import lazy_module
 from hookline.inspect.hooks import key_of, read_statistics
 from hookline.inspect.view import read_setup
 from hookline.log.read.activity import activity
@@ -35,6 +36,13 @@ from hookline.log.read.reader import LogReader
 from hookline.log.read.statistics import EVENTS, RUNS, HookKey, HookStatistics
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.strings import warn_user
+
+if TYPE_CHECKING:
+    from hookline.apps.cli.report import trials
+    from hookline.inspect.proof import shadow
+else:
+    trials = lazy_module("hookline.apps.cli.report.trials")
+    shadow = lazy_module("hookline.inspect.proof.shadow")
 
 _MAX_BAR = 50
 _LEAST_TITLE = 20
@@ -73,15 +81,12 @@ def show_statistics(given: argparse.Namespace, config: Config, log: Path) -> int
 
 def _show_trials(given: argparse.Namespace, config: Config, query: LogQuery, log: Path) -> int:
     # Few people try hooks out, and transcripts need much of the package.
-    from hookline.apps.cli.report.trials import trial_lines, trial_report  # noqa: PLC0415
-    from hookline.inspect.proof.shadow import ask_transcripts, read_trials  # noqa: PLC0415
-
     clean = config.get_redactor().clean
     with LogReader(log) as reader:
-        tried = read_trials(reader, query, clean)
-    ask_transcripts(tried, clean)
-    report = [trial_report(each) for each in tried]
-    print_report(given, {"trials": report}, trial_lines(report))
+        tried = shadow.read_trials(reader, query, clean)
+    shadow.ask_transcripts(tried, clean)
+    report = [trials.trial_report(each) for each in tried]
+    print_report(given, {"trials": report}, trials.trial_lines(report))
     return 0
 
 

@@ -19,6 +19,7 @@ import signal
 import sys
 from contextlib import aclosing, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hookline.apps.agent.approval.approver import Approver, Reply, Request
 from hookline.apps.agent.loop import DEFAULT_MAX_TURNS
@@ -43,8 +44,14 @@ from hookline.apps.cli.terminal.session import (
 )
 from hookline.apps.cli.terminal.waiting import Waiting
 from hookline.errors import HooklineError, MissingExtraError, UsageError
+from hookline.extensions import lazy_module
 from hookline.protocol.events import SessionEndReason, SessionStartSource
 from hookline.protocol.text.strings import warn_user
+
+if TYPE_CHECKING:
+    from hookline.apps.cli.terminal import interactive
+else:
+    interactive = lazy_module("hookline.apps.cli.terminal.interactive")
 
 _PATIENCE_S = 3.0
 
@@ -137,10 +144,10 @@ def _read_pipe_beside_prompt() -> str:
 
 async def _talk(given: argparse.Namespace) -> int:
     try:
-        from hookline.apps.cli.terminal.interactive import run_interactive  # noqa: PLC0415 - slow to load
+        talk = interactive.run_interactive
     except ImportError as error:
         raise MissingExtraError(str(error.name), "agent") from error
-    return await run_interactive(given)
+    return await talk(given)
 
 
 async def _answer(given: argparse.Namespace, prompt: str) -> int:

@@ -20,6 +20,7 @@ Exit codes:
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from hookline.apps.cli.commands._examine import examine
 from hookline.apps.cli.commands._signs import Health, Sign
@@ -30,7 +31,13 @@ from hookline.apps.cli.report.text import plural, wrap
 from hookline.bridge.judge import hosts
 from hookline.client.config import Config
 from hookline.dialects.transcripts.find import OWN
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import FiredBy
+
+if TYPE_CHECKING:
+    from hookline.apps.cli.commands import _prove
+else:
+    _prove = lazy_module("hookline.apps.cli.commands._prove")
 
 _MARKS = {Health.GOOD: ("ok", style.good), Health.ODD: ("note", style.warn), Health.BAD: ("BAD", style.bad)}
 
@@ -66,9 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prints the findings; the exit code is 1 when something keeps hooks from running."""
     if given.prove is not None:
-        from hookline.apps.cli.commands._prove import prove  # noqa: PLC0415 - reads transcripts
-
-        return prove(given)
+        return _prove.prove(given)
     config = read_config(given, session_id="hookline-doctor", fired_by=FiredBy.DOCTOR)
     signs = examine(config)
     bad = sum(sign.health is Health.BAD for sign in signs)

@@ -20,6 +20,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.fast_exit import end_at_once
@@ -29,19 +30,38 @@ from hookline.apps.cli.report.fire import fire_lines, times_lines
 from hookline.apps.cli.report.printer import print_lines, print_wire
 from hookline.client.config import Config
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.notices.untrusted_hooks import UNTRUSTED
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.log.write.logger import MemorySink
 from hookline.protocol.answers import kind_of
 from hookline.protocol.constants import FiredBy, HookType
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
 from hookline.protocol.results import AggregatedHookResult, process_common_hook_output_fields
+from hookline.protocol.text.exit_text import FAILURES
 from hookline.protocol.text.json_text import parse_json
 from hookline.protocol.text.strings import captured_notices, warn_user
 from hookline.protocol.verdict import Verdict
 from hookline.runners.process.features import unknown_word
 
 if TYPE_CHECKING:
+    from hookline.apps.cli import interrupt
+    from hookline.apps.cli.commands import _plan, _times
+    from hookline.dialects import registry
+    from hookline.dialects import table as dialect_table
     from hookline.dialects.table import Dialect
+    from hookline.inspect import view
+    from hookline.inspect.lint import samples
+    from hookline.runners import background
+else:
+    interrupt = lazy_module("hookline.apps.cli.interrupt")
+    _plan = lazy_module("hookline.apps.cli.commands._plan")
+    registry = lazy_module("hookline.dialects.registry")
+    dialect_table = lazy_module("hookline.dialects.table")
+    samples = lazy_module("hookline.inspect.lint.samples")
+    view = lazy_module("hookline.inspect.view")
+    background = lazy_module("hookline.runners.background")
+    _times = lazy_module("hookline.apps.cli.commands._times")
 
 EXIT_BLOCKED = 2
 
@@ -82,9 +102,7 @@ def run(given: argparse.Namespace) -> int:
     event, table = _event(given)
     fields = _with_tool(given, event, table, _with_subject(given, event, _fields(given.input or "{}")))
     if given.plan:
-        from hookline.apps.cli.commands._plan import show_plan  # noqa: PLC0415 - firing has to start quickly
-
-        return show_plan(given, event, fields)
+        return _plan.show_plan(given, event, fields)
     if not Path(given.project).is_dir():
         warn_user(f"{given.project} is not a directory, so no hook can be started in it")
     if unknown := unknown_word():
@@ -95,14 +113,10 @@ def run(given: argparse.Namespace) -> int:
     if given.input is None and given.times:
         sample, fields = _sample(config, event)
     _load_asyncio(config)
-    from hookline.apps.cli.interrupt import run_loop  # noqa: PLC0415 - it loads asyncio
-    from hookline.engine.notices.untrusted_hooks import UNTRUSTED  # noqa: PLC0415 - the same
-    from hookline.protocol.text.exit_text import FAILURES  # noqa: PLC0415 - with the engine
-
     messages: list[str] = []
     token = captured_notices.set(None if given.json else messages)
     try:
-        verdict, times = run_loop(_fire(config, event, fields, given.times))
+        verdict, times = interrupt.run_loop(_fire(config, event, fields, given.times))
     finally:
         captured_notices.reset(token)
         for message in messages:
@@ -131,18 +145,16 @@ def _event(given: argparse.Namespace) -> "tuple[HookEventName, Dialect | None]":
     """The event, and the table of the agent whose name for it was given."""
     if not given.dialect and given.event in {*HookEventName}:
         return HookEventName(given.event), None
-    from hookline.dialects.registry import FOREIGN_DIALECTS, dialect_of  # noqa: PLC0415 - few events are named so
-
-    for table in map(dialect_of, given.dialect or ()):
+    for table in map(registry.dialect_of, given.dialect or ()):
         if given.event in table.events:
             return table.events[given.event], table
         if given.event in table.without_counterpart:
             raise UsageError(f"{given.event} of {table.agent} has no counterpart here, so no hook runs for it")
-    for table in map(dialect_of, FOREIGN_DIALECTS):
+    for table in map(registry.dialect_of, registry.FOREIGN_DIALECTS):
         if given.event in table.events and given.event not in {*HookEventName}:
             advice = f"write {table.events[given.event]}, or add --dialect {table.name}"
             raise UsageError(f"{given.event} is an event of {table.agent}; {advice}")
-    return event_of(given.event), dialect_of(given.dialect[0]) if given.dialect else None
+    return event_of(given.event), registry.dialect_of(given.dialect[0]) if given.dialect else None
 
 
 def _with_tool(
@@ -159,13 +171,11 @@ def _with_tool(
         fields = {"tool_name": given.tool, "tool_input": {}, **fields}
     if table is None or not isinstance(name := fields.get("tool_name"), str):
         return fields
-    from hookline.dialects.table import tool_of_theirs  # noqa: PLC0415 - as above
-
     several = [tool.ours for tool in table.tools if tool.theirs == name]
     if len(several) > 1:
         theirs = f"{name} of {table.agent} can be {' or '.join(several)} here, and several calls at once"
         raise UsageError(f"{theirs}; fire one of these, or give all of it to hookline hook {table.name}")
-    tool, arguments = tool_of_theirs(table.tools, name), fields.get("tool_input")
+    tool, arguments = dialect_table.tool_of_theirs(table.tools, name), fields.get("tool_input")
     ours = tool.in_our_words(arguments) if isinstance(arguments, Mapping) else arguments
     return {**fields, "tool_name": tool.ours, "tool_input": ours}
 
@@ -183,11 +193,8 @@ def _with_subject(given: argparse.Namespace, event: HookEventName, fields: Mappi
 
 def _sample(config: Config, event: HookEventName) -> tuple[str, Mapping[str, Any]]:
     """What `check --run` would fire, and how to name it: most hooks fail on an event without fields."""
-    from hookline.inspect.lint.samples import show_sample, usual_sample  # noqa: PLC0415 - only where it is asked for
-    from hookline.inspect.view import read_setup  # noqa: PLC0415
-
-    subject, fields = usual_sample(event, read_setup(config))
-    return show_sample(subject, fields), fields
+    subject, fields = samples.usual_sample(event, view.read_setup(config))
+    return samples.show_sample(subject, fields), fields
 
 
 def _load_asyncio(config: Config) -> None:
@@ -200,8 +207,6 @@ def _load_asyncio(config: Config) -> None:
 
 async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
     """Fires one event with a hook system that is disposed of afterwards; an empty verdict while hooks are disabled."""
-    from hookline.runners.background import BACKGROUND  # noqa: PLC0415 - it loads asyncio
-
     system = config.get_hook_system()
     if system is None:
         return Verdict(event=event)
@@ -209,7 +214,7 @@ async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, A
     try:
         return await system.get_event_handler().fire(event, fields)
     finally:
-        BACKGROUND.join()
+        background.BACKGROUND.join()
         system.dispose()
 
 
@@ -221,16 +226,13 @@ async def _fire(
     system = config.get_hook_system()
     if system is None:
         return Verdict(event=event), []
-    from hookline.apps.cli.commands._times import compare  # noqa: PLC0415 - only where it is asked for
-    from hookline.runners.background import BACKGROUND  # noqa: PLC0415
-
     await system.initialize()
     handler = system.get_event_handler()
     try:
         verdict = await handler.fire(event, fields)
-        return verdict, await compare(handler, verdict, fields, times)
+        return verdict, await _times.compare(handler, verdict, fields, times)
     finally:
-        BACKGROUND.join()
+        background.BACKGROUND.join()
         system.dispose()
 
 
@@ -264,8 +266,6 @@ def _input_text(given: str) -> tuple[str, str]:
 
 
 def _forgotten_at(given: str) -> str:
-    from shlex import quote  # noqa: PLC0415 - needed for this message only
-
     try:
         return f"; for the file of that name: --input {quote('@' + given)}" if Path(given).is_file() else ""
     except (OSError, ValueError):  # too long for a file name, or with a NUL in it

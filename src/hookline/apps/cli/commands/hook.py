@@ -17,14 +17,22 @@ import sys
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.streams import deliver
 from hookline.bridge.arguments import add_arguments, deadline_of
 from hookline.bridge.call import Bridge, Call, Reply, overdue
 from hookline.bridge.judge import EXIT_BLOCK
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.runners.function.watchdog import WATCHDOG
+
+if TYPE_CHECKING:
+    from hookline.bridge import client
+    from hookline.bridge.server import control
+else:
+    control = lazy_module("hookline.bridge.server.control")
+    client = lazy_module("hookline.bridge.client")
 
 _LOOK_S = 0.5
 _SPARE_S = 10.0
@@ -90,9 +98,7 @@ def _work(words: tuple[str, ...], writing: int, longest_s: float) -> int:
         may_serve = bridge.systems.may_serve and not answer.is_pong
         bridge.systems.close()
         if wants_server and may_serve:
-            from hookline.bridge.server.control import start_server  # noqa: PLC0415 - needs Linux
-
-            start_server()
+            control.start_server()
         faulthandler.cancel_dump_traceback_later()
     return 0
 
@@ -150,8 +156,6 @@ def _ask_server(words: tuple[str, ...]) -> tuple[Reply | bytes, bool]:
     """The server's reply or, if there is none, stdin; and whether a server should be started."""
     if sys.platform != "linux":
         return _stdin(), False
-    from hookline.bridge import client  # noqa: PLC0415 - needs Linux
-
     given = [os.fsencode(word) for word in words]
     environ = {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()}
     if not client.may_serve(given, environ):

@@ -26,7 +26,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.commands import _starter
 from hookline.apps.cli.commands._starter import ALLOWED, DENIED, HOOK_NAME, HOOKS, WORKERS
@@ -37,9 +37,14 @@ from hookline.apps.cli.report.text import show_place
 from hookline.client.config import Config
 from hookline.dialects.registry import FOREIGN_DIALECTS
 from hookline.errors import UsageError
-from hookline.extensions import PACK_NAMES, PACK_PREFIX
+from hookline.extensions import PACK_NAMES, PACK_PREFIX, lazy_module
 from hookline.settings.read.paths import default_paths
 from hookline.testing.cases.read import SUFFIX
+
+if TYPE_CHECKING:
+    from hookline.apps.cli.commands import _import as foreign
+else:
+    foreign = lazy_module("hookline.apps.cli.commands._import")
 
 _SAFE_LINE = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}
 
@@ -97,11 +102,9 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _import(given: argparse.Namespace) -> int:
-    from hookline.apps.cli.commands._import import import_hooks  # noqa: PLC0415 - few use other agents
-
     if given.pack or given.language or given.worker:
         raise UsageError("--from copies the hooks of an agent; leave --pack, --language and --worker out")
-    return import_hooks(given)
+    return foreign.import_hooks(given)
 
 
 def _require_sense(given: argparse.Namespace) -> None:

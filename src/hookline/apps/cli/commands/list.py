@@ -47,12 +47,22 @@ from hookline.apps.cli.report.text import (
 )
 from hookline.client.config import Config
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.inspect.hooks import known_hooks
 from hookline.inspect.view import read_setup
 from hookline.protocol.constants import OWN_AGENT, FiredBy
 
 if TYPE_CHECKING:
+    from hookline.apps.cli.commands import _packs
+    from hookline.apps.cli.report import proof
+    from hookline.inspect.proof import coverage
     from hookline.log.read.statistics import Statistics
+    from hookline.settings.trust import store
+else:
+    _packs = lazy_module("hookline.apps.cli.commands._packs")
+    proof = lazy_module("hookline.apps.cli.report.proof")
+    coverage = lazy_module("hookline.inspect.proof.coverage")
+    store = lazy_module("hookline.settings.trust.store")
 
 _MAX_CELL = 48
 
@@ -88,9 +98,7 @@ def run(given: argparse.Namespace) -> int:
     """Prints the hooks, or the packs."""
     end_at_once()
     if given.packs is not None:
-        from hookline.apps.cli.commands._packs import list_packs  # noqa: PLC0415 - loads the rules
-
-        return list_packs(given)
+        return _packs.list_packs(given)
     if given.rule is not None:
         raise UsageError("of which pack? Write, for example, hookline list --packs shell --rule git-discard")
     event = event_of(given.event) if given.event is not None else None
@@ -119,9 +127,7 @@ def run(given: argparse.Namespace) -> int:
     if not given.json:
         print_lines(*map(style.dim, bridge_lines(settings.bridges)), *map(style.warn, unread_lines(unread)))
         if report["agents"]:
-            from hookline.apps.cli.report.proof import word_lines  # noqa: PLC0415 - as below
-
-            print_lines("", *word_lines(report["agents"]))
+            print_lines("", *proof.word_lines(report["agents"]))
     return 0
 
 
@@ -129,9 +135,7 @@ def _agents(config: Config, statistics: "Statistics") -> list[dict[str, Any]]:
     """Configured, observed and enforced for each agent; nothing where no other agent has ever asked."""
     if not statistics.agents.keys() - {OWN_AGENT, *FiredBy}:
         return []
-    from hookline.inspect.proof.coverage import agent_words  # noqa: PLC0415 - loads every bridge
-
-    return agent_words(Path(config.get_working_dir()), statistics, hooks_enabled=config.get_enable_hooks())
+    return coverage.agent_words(Path(config.get_working_dir()), statistics, hooks_enabled=config.get_enable_hooks())
 
 
 def _evidence(words: Mapping[str, Any]) -> str:
@@ -233,9 +237,7 @@ def _block(cells: Sequence[str], hook: Hook) -> Iterator[str]:
 
 
 def _uncovered(hook: Hook) -> str:
-    from hookline.settings.trust.store import show_uncovered  # noqa: PLC0415 - slow to load
-
-    return one_line(show_uncovered(hook["uncovered"]))
+    return one_line(store.show_uncovered(hook["uncovered"]))
 
 
 def _paint_state(text: str, hook: Hook) -> str:

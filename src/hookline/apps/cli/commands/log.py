@@ -26,6 +26,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -45,10 +46,17 @@ from hookline.apps.cli.report.printer import print_json, print_lines
 from hookline.apps.cli.report.text import plural
 from hookline.client.config import Config
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.log.paths import log_path
 from hookline.log.read.entry import LogEntry, LogQuery
 from hookline.log.read.reader import LogReader
 from hookline.protocol.text.strings import warn_user
+
+if TYPE_CHECKING:
+    from hookline.apps.cli.commands import _log_chain, _statistics
+else:
+    _log_chain = lazy_module("hookline.apps.cli.commands._log_chain")
+    _statistics = lazy_module("hookline.apps.cli.commands._statistics")
 
 _SHOWN = 50
 _SHORTEST_ID = 4
@@ -95,9 +103,7 @@ def run(given: argparse.Namespace) -> int:
     query = query_of(given, project=None if given.id or given.verify else shown_project(given))
     path, backups = (file, None) if (file := _file(given)) else recorded_log(make_config(given))
     if given.verify:
-        from hookline.apps.cli.commands._log_chain import verify  # noqa: PLC0415 - the usual ones have to start quickly
-
-        return verify(path, given, backups)
+        return _log_chain.verify(path, given, backups)
     with LogReader(path) as reader:
         if given.id:
             return _show(reader, given.id, as_json=given.json)
@@ -108,14 +114,12 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _count(given: argparse.Namespace) -> int:
-    from hookline.apps.cli.commands._statistics import show_statistics  # noqa: PLC0415 - the usual ones have to start quickly
-
     runs_alone = ("decision", "failures", "unfinished", "slower_than", "skipped", "follow")
     if given.id or (used := [name for name in runs_alone if getattr(given, name)]):
         what = given.id or f"--{used[0].replace('_', '-')}"
         raise UsageError(f"{what} chooses single records, and --stats counts all; give one of them")
     config = make_config(given)
-    return show_statistics(given, config, _file(given) or recorded_log(config)[0])
+    return _statistics.show_statistics(given, config, _file(given) or recorded_log(config)[0])
 
 
 def _file(given: argparse.Namespace) -> Path | None:

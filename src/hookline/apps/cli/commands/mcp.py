@@ -16,14 +16,24 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hookline.apps.cli.options import add_common_options, make_config, report_unusable_hooks
 from hookline.apps.cli.streams import CLOSED
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import FiredBy
 from hookline.protocol.text.strings import warn_user
 from hookline.runners.function.watchdog import WATCHDOG
+
+if TYPE_CHECKING:
+    from hookline.gateway import http, process
+    from hookline.gateway import serve as gateway
+else:
+    gateway = lazy_module("hookline.gateway.serve")
+    http = lazy_module("hookline.gateway.http")
+    process = lazy_module("hookline.gateway.process")
 
 _HEADER = re.compile(
     r"(?P<name>[A-Za-z0-9!#$%&'*+.^_`|~-]+):\s*(?:(?P<scheme>[A-Za-z][A-Za-z0-9-]*) )?env:(?P<variable>[A-Za-z_]\w*)",
@@ -65,21 +75,15 @@ def run(given: argparse.Namespace) -> int:
 
 
 async def _serve(given: argparse.Namespace, name: str, headers: Mapping[str, str]) -> int:
-    from hookline.gateway.serve import Server, serve  # noqa: PLC0415 - not needed for the help
-
     config = make_config(given, fired_by=FiredBy.GATEWAY)
     report_unusable_hooks(config)
-    server: Server
+    server: gateway.Server
     if given.url:
-        from hookline.gateway.http import HttpServer, require_mcp  # noqa: PLC0415 - needs an extra
-
-        require_mcp()
-        server = HttpServer(name, given.url, headers)
+        http.require_mcp()
+        server = http.HttpServer(name, given.url, headers)
     else:
-        from hookline.gateway.process import ProcessServer  # noqa: PLC0415 - not needed for an address
-
-        server = ProcessServer(name, tuple(given.server))
-    return await serve(config, server)
+        server = process.ProcessServer(name, tuple(given.server))
+    return await gateway.serve(config, server)
 
 
 def _is_address(url: str) -> bool:

@@ -25,13 +25,22 @@ Exit codes:
 """
 
 import argparse
+from typing import TYPE_CHECKING
 
 from hookline.apps.cli.commands._case_run import add_jobs_option
 from hookline.apps.cli.commands._log_filters import add_filter_options, add_run_filters
 from hookline.apps.cli.options import add_common_options, at_least
 from hookline.dialects.transcripts.find import AGENTS, OWN
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.testing.cases.read import SUFFIX
+
+if TYPE_CHECKING:
+    from hookline.apps.cli.commands import _replay_log, _replay_past, _replay_save
+else:
+    _replay_past = lazy_module("hookline.apps.cli.commands._replay_past")
+    _replay_save = lazy_module("hookline.apps.cli.commands._replay_save")
+    _replay_log = lazy_module("hookline.apps.cli.commands._replay_log")
 
 _LOG = "log"
 
@@ -73,9 +82,7 @@ def run(given: argparse.Namespace) -> int:
     if given.save is not None:
         if given.sources not in (None, [_LOG]) or given.against:
             raise UsageError("--save takes events from the log; leave --from and --against out")
-        from hookline.apps.cli.commands._replay_save import save_events  # noqa: PLC0415 - one of three ways
-
-        return save_events(given)
+        return _replay_save.save_events(given)
     if given.follow:
         raise UsageError("--follow is for --save FILE")
     if cases and (len(cases) < len(given.sources) or given.against):
@@ -83,10 +90,6 @@ def run(given: argparse.Namespace) -> int:
     if cases or not (
         {*(given.sources or ())} - {_LOG} or given.against or given.resume or given.markdown or given.html
     ):
-        from hookline.apps.cli.commands._replay_log import replay_events  # noqa: PLC0415 - as above
-
         given.files = cases
-        return replay_events(given)
-    from hookline.apps.cli.commands._replay_past import replay_past  # noqa: PLC0415 - as above
-
-    return replay_past(given)
+        return _replay_log.replay_events(given)
+    return _replay_past.replay_past(given)

@@ -16,6 +16,7 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.protocol.text.json_schema import input_schema, output_schema
 from hookline.settings.decode.schema import settings_schema
+from hookline.testing.cases.schema import cases_schema
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +43,6 @@ def _schema(what: str, event: str | None) -> dict[str, Any]:
         if event is not None:
             raise UsageError(f"the schema of {what} is the same for all events; leave {event} out")
         if what == "cases":
-            from hookline.testing.cases.schema import cases_schema  # noqa: PLC0415 - few need it
-
             return cases_schema()
         return settings_schema() if what == "settings" else output_schema()
     if event is None:

@@ -18,13 +18,23 @@ from hookline.apps.cli.options import add_json_option, at_least
 from hookline.apps.cli.report.printer import print_report
 from hookline.client.config import Config
 from hookline.errors import HooklineError
+from hookline.extensions import lazy_module
 from hookline.files import state_path
 from hookline.protocol.text.strings import warn_user
 from hookline.runners.function.watchdog import WATCHDOG
 from hookline.settings.read.provider import missing_provider
 
 if TYPE_CHECKING:
+    from hookline.apps.cli.commands import _fleet_facts, _policy_follow
+    from hookline.bridge.server import control, serve
+    from hookline.fleet import service as fleet_service
     from hookline.fleet.service import ServiceThread
+else:
+    control = lazy_module("hookline.bridge.server.control")
+    serve = lazy_module("hookline.bridge.server.serve")
+    _policy_follow = lazy_module("hookline.apps.cli.commands._policy_follow")
+    _fleet_facts = lazy_module("hookline.apps.cli.commands._fleet_facts")
+    fleet_service = lazy_module("hookline.fleet.service")
 
 _IDLE_S = 600.0
 
@@ -55,9 +65,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _control(given: argparse.Namespace) -> int:
-    from hookline.bridge.server.control import ask_server  # noqa: PLC0415 - needs Linux
-
-    status = ask_server("--stop" if given.stop else "--status")
+    status = control.ask_server("--stop" if given.stop else "--status")
     if status is None:
         print_report(given, {"running": False}, ["No server runs."])
         return 0 if given.stop else 1
@@ -68,18 +76,13 @@ def _control(given: argparse.Namespace) -> int:
 
 
 async def _serve(idle_s: float) -> int:
-    from hookline.bridge.server.control import has_started  # noqa: PLC0415 - needs Linux
-    from hookline.bridge.server.serve import Server  # noqa: PLC0415
-
     folder = state_path("").absolute()
-    server = Server(folder, idle_s)
+    server = serve.Server(folder, idle_s)
     if missing_provider() is None:
-        from hookline.apps.cli.commands._policy_follow import follow_if_configured  # noqa: PLC0415 - reads settings
-
-        follow_if_configured()
+        _policy_follow.follow_if_configured()
     fleet = fleet_thread()
     try:
-        await server.run(lambda: has_started(folder))
+        await server.run(lambda: control.has_started(folder))
     finally:
         if fleet is not None:
             await asyncio.to_thread(fleet.stop)
@@ -95,15 +98,12 @@ def fleet_thread() -> "ServiceThread | None":
         if (missing := missing_provider()) is not None:
             warn_user(f"this machine's records are not sent: {missing}")
             return None
-        from hookline.apps.cli.commands._fleet_facts import machine_service  # noqa: PLC0415 - few machines are in a fleet
-        from hookline.fleet.service import ServiceThread  # noqa: PLC0415
-
-        service = machine_service(warn_user)
+        service = _fleet_facts.machine_service(warn_user)
     except (HooklineError, OSError) as error:
         warn_user(f"this machine's records are not sent: {error}")
         return None
     if service is None:
         return None
-    thread = ServiceThread(service)
+    thread = fleet_service.ServiceThread(service)
     thread.start()
     return thread

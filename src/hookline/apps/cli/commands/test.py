@@ -18,7 +18,7 @@ import argparse
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.commands._case_files import Watch, chosen_files
 from hookline.apps.cli.commands._case_run import add_jobs_option, run_with_progress
@@ -30,6 +30,7 @@ from hookline.apps.cli.report.style import style
 from hookline.apps.cli.report.text import plural
 from hookline.client.config import Config
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.files import write_atomically
 from hookline.protocol.constants import WHY_DISABLED
 from hookline.protocol.text.strings import warn_user
@@ -37,6 +38,11 @@ from hookline.testing.cases.case import Case
 from hookline.testing.cases.coverage import HookCoverage, coverage_of
 from hookline.testing.cases.read import CaseFileError, read_cases
 from hookline.testing.cases.run import Result
+
+if TYPE_CHECKING:
+    from hookline.testing.cases import junit
+else:
+    junit = lazy_module("hookline.testing.cases.junit")
 
 _MOST_PROBLEMS = 50
 _LOOK_S = 0.5
@@ -126,10 +132,8 @@ def _report(
     }
     print_report(given, report, case_lines(results, coverage, seconds))
     if given.junit:
-        from hookline.testing.cases.junit import junit_xml  # noqa: PLC0415 - slow to load, and for CI only
-
         try:
-            write_atomically(Path(given.junit), junit_xml(results))
+            write_atomically(Path(given.junit), junit.junit_xml(results))
         except OSError as error:
             raise UsageError(f"{given.junit} cannot be written: {error.strerror}") from error
 

@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,23 @@ from hookline.apps.cli.commands.log import recorded_log
 from hookline.apps.cli.options import add_common_options, at_least, make_config
 from hookline.apps.cli.report.printer import print_lines
 from hookline.errors import MissingExtraError, UsageError
+from hookline.extensions import lazy_module
+from hookline.files import make_private_directory, state_path, write_atomically
 
 if TYPE_CHECKING:
+    import webbrowser
+
+    from hookline.apps.cli.commands import _desk, _fleet_records, _fleet_server
+    from hookline.apps.cli.commands import _fleet_desk as fleet_view
     from hookline.apps.cli.commands._desk import CommandDesk
+    from hookline.apps.ui import serve as page
+else:
+    _desk = lazy_module("hookline.apps.cli.commands._desk")
+    page = lazy_module("hookline.apps.ui.serve")
+    fleet_view = lazy_module("hookline.apps.cli.commands._fleet_desk")
+    _fleet_records = lazy_module("hookline.apps.cli.commands._fleet_records")
+    _fleet_server = lazy_module("hookline.apps.cli.commands._fleet_server")
+    webbrowser = lazy_module("webbrowser")
 
 _LAST_PORT = 65_535
 
@@ -49,15 +64,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Serves the page until it is interrupted."""
     _require_packages()
-    from hookline.apps.cli.commands._desk import CommandDesk  # noqa: PLC0415 - after the packages are there
-    from hookline.apps.ui.serve import serve  # noqa: PLC0415
-
     if given.port > _LAST_PORT:
         raise UsageError(f"there is no port {given.port}")
-    with _fleet_desk(given) if given.fleet else nullcontext(CommandDesk(given, _log(given))) as desk:
+    with _fleet_desk(given) if given.fleet else nullcontext(_desk.CommandDesk(given, _log(given))) as desk:
         browser = _Browser(is_wanted=not given.no_open)
         try:
-            asyncio.run(serve(desk, int(given.port), browser.show))
+            asyncio.run(page.serve(desk, int(given.port), browser.show))
         except KeyboardInterrupt:
             return 0  # this is how it ends
         finally:
@@ -75,23 +87,20 @@ def _log(given: argparse.Namespace) -> Path:
 
 @contextmanager
 def _fleet_desk(given: argparse.Namespace) -> "Iterator[CommandDesk]":
-    from hookline.apps.cli.commands._fleet_desk import FleetDesk  # noqa: PLC0415 - few people look at a fleet
-    from hookline.apps.cli.commands._fleet_records import mirrored  # noqa: PLC0415
-    from hookline.apps.cli.commands._fleet_server import fleet_of  # noqa: PLC0415
-
     if given.file:
         raise UsageError("--fleet shows the company's stream, and --file a log; give one of them")
-    fleet = fleet_of(given)
-    with mirrored(fleet, given, follows=True) as log:
-        yield FleetDesk(given, log, fleet)
+    fleet = _fleet_server.fleet_of(given)
+    with _fleet_records.mirrored(fleet, given, follows=True) as log:
+        yield fleet_view.FleetDesk(given, log, fleet)
 
 
 def _require_packages() -> None:
-    try:
-        import starlette  # noqa: F401, PLC0415 - takes time to load, and is an extra
-        import uvicorn  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise MissingExtraError(error.name or "starlette", "ui") from error
+    """Load them before anything is said."""
+    for package in ("starlette", "uvicorn"):
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise MissingExtraError(error.name or package, "ui") from error
 
 
 class _Browser:
@@ -106,10 +115,6 @@ class _Browser:
         """Prints the address, and opens it if somebody looks at a screen."""
         print_lines(f"hookline ui: {address}", "Ctrl-C ends it.", flush=True)
         if self._is_wanted:
-            import webbrowser  # noqa: PLC0415 - rarely needed
-
-            from hookline.files import make_private_directory, state_path, write_atomically  # noqa: PLC0415
-
             self._file = state_path(f"ui/{os.getpid()}.html").absolute()
             make_private_directory(self._file.parent)
             page = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><title>hookline</title>\n'

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.report.order import show_order
 from hookline.apps.cli.report.style import style
@@ -18,12 +18,19 @@ from hookline.apps.cli.report.text import (
     wrap,
 )
 from hookline.engine.event_table import EVENT_TABLE
+from hookline.extensions import lazy_module
 from hookline.protocol.answers import ToolSelection
 from hookline.protocol.constants import LIFECYCLE_REMEDY, RunWay
 from hookline.protocol.events import HookEventName
 from hookline.protocol.text.exit_text import show_ending
 from hookline.protocol.text.outcome_words import HookResult, outcome_of, run_result, show_outcome
 from hookline.protocol.verdict import HookExecutionResult, Verdict
+
+if TYPE_CHECKING:
+    from hookline.inspect.lint import dry_run, programs
+else:
+    dry_run = lazy_module("hookline.inspect.lint.dry_run")
+    programs = lazy_module("hookline.inspect.lint.programs")
 
 _INDENT = "    "
 _MAX_LINES = 20
@@ -99,12 +106,9 @@ def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
         if run.exit_code == _DENY:
             yield "it gave no reason; write one to stderr, so that the model and you know what to do instead"
         return
-    from hookline.inspect.lint.dry_run import COULD_NOT_RUN, findings_in  # noqa: PLC0415 - most runs need no hint
-    from hookline.inspect.lint.programs import program_fault  # noqa: PLC0415 - as above
-
-    if run.exit_code in COULD_NOT_RUN and (fault := program_fault(run.hook, project, os.environ)):
+    if run.exit_code in dry_run.COULD_NOT_RUN and (fault := programs.program_fault(run.hook, project, os.environ)):
         yield f"its command {show_message(fault)}"
-    for rule, text in findings_in(run):
+    for rule, text in dry_run.findings_in(run):
         if rule != "run-answer":  # which is its advice
             yield f"it {text}"
 

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from hookline.apps.cli.main import terminal_columns
 from hookline.apps.cli.report.style import painted
 from hookline.apps.cli.report.text import plain
+from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.text.strings import visible_json
 
 
@@ -43,8 +44,6 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 
 def print_wire(value: Any, clean: Callable[[bytes], bytes] = bytes) -> None:
     """Prints any value as one line of JSON in UTF-8, as hooks would get it, at once; `clean` may change the line."""
-    from hookline.protocol.text.json_text import stringify_json  # noqa: PLC0415 - slow to load
-
     sys.stdout.buffer.write(visible_json(clean(stringify_json(value)).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
 

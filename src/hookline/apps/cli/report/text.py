@@ -5,14 +5,20 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.main import terminal_columns
 from hookline.apps.cli.suggest import did_you_mean
 from hookline.dialects.registry import dialect_of
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import OWN_AGENT, WHY_DISABLED
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.strings import short_paths, visible
+
+if TYPE_CHECKING:
+    import textwrap
+else:
+    textwrap = lazy_module("textwrap")
 
 HOOKS_DISABLED = f"Hooks are disabled: {WHY_DISABLED}. No hook runs."
 
@@ -116,8 +122,6 @@ def screen_width() -> int:
 
 def wrap(text: str, indent: str) -> list[str]:
     """A message of ours in lines that fit on the screen, each with this indent."""
-    import textwrap  # noqa: PLC0415 - few commands need it
-
     return textwrap.wrap(
         visible(short_paths(text)),
         screen_width(),

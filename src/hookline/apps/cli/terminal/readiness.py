@@ -2,14 +2,21 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from hookline.apps.cli.options import read_config
 from hookline.apps.cli.report.text import plural
 from hookline.client.config import Config
 from hookline.errors import HooklineError
-from hookline.protocol.hook_entry import HookEntry
+from hookline.extensions import lazy_module
+from hookline.protocol.hook_entry import HookEntry, Plugin, Unsupported
 from hookline.protocol.text.strings import printable
 from hookline.settings.trust.store import TrustStore, default_trust_path
+
+if TYPE_CHECKING:
+    from hookline.runners.function import plugins
+else:
+    plugins = lazy_module("hookline.runners.function.plugins")
 
 HookStates = Sequence[tuple[HookEntry, str | None]]
 """The configured hooks, each with the reason why it does not run, or None."""
@@ -25,15 +32,12 @@ def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
 
     def why_idle(hook: HookEntry) -> str | None:
         # Loaded on use: while hooks are disabled, nothing of the engine is.
-        from hookline.protocol.hook_entry import Plugin, Unsupported  # noqa: PLC0415
-        from hookline.runners.function.plugins import plugin_fault  # noqa: PLC0415
-
         if not hook.enabled:
             return f"disabled by {hook.disabled_by}"
         if hook.refusal:
             return hook.refusal
         if isinstance(hook.run, Plugin):
-            return plugin_fault(hook.run.reference)
+            return plugins.plugin_fault(hook.run.reference)
         if isinstance(hook.run, Unsupported):
             return f'hooks of type "{hook.type}" can\'t be run'
         return store.why_untrusted(hook, project, level)

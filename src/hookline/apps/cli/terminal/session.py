@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hookline.apps.agent.approval.approver import Approver
 from hookline.apps.agent.conversation.transcript import PastSession, Transcript, find_session, transcript_path
@@ -26,9 +27,16 @@ from hookline.apps.cli.terminal.permission import refuse
 from hookline.apps.cli.terminal.readiness import require_hooks
 from hookline.client.config import Config
 from hookline.errors import UsageError
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import FiredBy
 from hookline.protocol.text.strings import warn_user
 from hookline.settings.read.merge import names_dialects
+
+if TYPE_CHECKING:
+    from hookline.apps.agent.models import anthropic, openai
+else:
+    openai = lazy_module("hookline.apps.agent.models.openai")
+    anthropic = lazy_module("hookline.apps.agent.models.anthropic")
 
 _NAMES = {"openai": ("gpt-", "o1", "o3", "o4"), "anthropic": ("claude-",)}
 DEFAULT_MODEL = "gemini"
@@ -64,15 +72,11 @@ def open_model(given: argparse.Namespace, listener: Listener) -> Model:
 
 
 def _openai() -> Callable[..., ClientModel]:
-    from hookline.apps.agent.models.openai import OpenAIModel  # noqa: PLC0415 - only where it is wanted
-
-    return OpenAIModel
+    return openai.OpenAIModel
 
 
 def _anthropic() -> Callable[..., ClientModel]:
-    from hookline.apps.agent.models.anthropic import AnthropicModel  # noqa: PLC0415
-
-    return AnthropicModel
+    return anthropic.AnthropicModel
 
 
 _CLIENTS: Mapping[str, Callable[[], Callable[..., ClientModel]]] = {
