@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from hookline.adapters.table import Adapter, report_once
 from hookline.client import Session
+from hookline.protocol.records import AdviceRecord, LogLevel
 
 if TYPE_CHECKING:
     from hookline.client import Hooks
@@ -45,8 +46,6 @@ def notes_of(hooks: "Hooks") -> Notes:
 
 def report_dropped(session: Session, adapter: Adapter) -> None:
     """Says on stderr, once, and in the log that a note has no request to go with."""
-    from hookline.protocol.records import AdviceRecord, LogLevel  # noqa: PLC0415 - not loaded while hooks are disabled
-
     message = (
         f"a hook's note to the model came with the last answer of a run, so the model never reads it; {adapter.go_on}"
     )

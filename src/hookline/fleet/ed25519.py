@@ -3,9 +3,15 @@
 from typing import TYPE_CHECKING
 
 from hookline.errors import MissingExtraError
+from hookline.extensions import lazy_module
 
 if TYPE_CHECKING:
+    from nacl import exceptions as nacl_errors
+    from nacl import signing
     from nacl.signing import SigningKey
+else:
+    signing = lazy_module("nacl.signing")
+    nacl_errors = lazy_module("nacl.exceptions")
 
 SEED_BYTES = 32
 
@@ -13,21 +19,17 @@ SEED_BYTES = 32
 def signing_key(seed: bytes) -> "SigningKey":
     """The private key of a seed of `SEED_BYTES`."""
     try:
-        from nacl.signing import SigningKey  # noqa: PLC0415 - an extra
+        return signing.SigningKey(seed)
     except ModuleNotFoundError as error:
         raise MissingExtraError("pynacl", "fleet") from error
-    return SigningKey(seed)
 
 
 def is_signed_by(public_key: bytes, message: bytes, signature: bytes) -> bool:
     """Whether the owner of this key signed the message."""
     try:
-        from nacl.exceptions import CryptoError  # noqa: PLC0415 - an extra
-        from nacl.signing import VerifyKey  # noqa: PLC0415 - an extra
+        signing.VerifyKey(public_key).verify(message, signature)
+    except (nacl_errors.CryptoError, TypeError, ValueError):  # the last two: a key or a signature of another length
+        return False
     except ModuleNotFoundError as error:
         raise MissingExtraError("pynacl", "fleet") from error
-    try:
-        VerifyKey(public_key).verify(message, signature)
-    except (CryptoError, TypeError, ValueError):  # the last two: a key or a signature of another length
-        return False
     return True

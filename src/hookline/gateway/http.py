@@ -1,4 +1,7 @@
-"""The server as an address: streamable HTTP, by the official client's transport."""
+"""The server as an address: streamable HTTP, by the official client's transport.
+
+This module takes more than a second to load, and raises MissingExtraError if the package is not installed.
+"""
 
 import asyncio
 import inspect
@@ -9,25 +12,26 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hookline.errors import MissingExtraError
+from hookline.formats.needing import needing
 from hookline.gateway.lines import LIMIT, LineReader
 from hookline.gateway.messages import INVALID_REQUEST, encode_message, error_answer, read_messages
 from hookline.protocol.mcp import mcp_server_facts
 from hookline.protocol.text.strings import warn_user
 
+with needing("mcp", "agent"):
+    import httpx2
+    import mcp_types
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared import inbound
+    from mcp.shared._httpx_utils import create_mcp_http_client
+    from mcp.shared.message import ClientMessageMetadata, SessionMessage
+
+# Without a handler its warnings would be printed raw.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
+
 _CONNECT_S = 30.0
 _CLOSE_S = 2.0
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-
-
-def require_mcp() -> None:
-    """Raises MissingExtraError when the official package is not installed."""
-    try:
-        import mcp  # noqa: F401, PLC0415 - takes more than a second to load
-    except ImportError as error:
-        raise MissingExtraError("mcp", "agent") from error
-    # Without a handler its warnings would be printed raw.
-    logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
 class HttpServer:
@@ -70,10 +74,6 @@ class HttpServer:
         await asyncio.wait({self._task}, timeout=_CLOSE_S)
 
     async def _hold(self, reader: LineReader) -> None:
-        import httpx2  # noqa: PLC0415 - loaded with mcp
-        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - loaded by now
-        from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: PLC0415
-
         # How long an answer may take is for the client to say.
         timeout = httpx2.Timeout(_CONNECT_S, read=None)
         try:
@@ -105,13 +105,10 @@ class HttpServer:
             reader.data_received(line + b"\n")
 
     async def _write(self, outgoing: Any, reader: LineReader) -> None:
-        from mcp.shared.message import ClientMessageMetadata, SessionMessage  # noqa: PLC0415 - loaded by now
-        from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415
-
         while True:
             line = await self._lines.get()
             try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:
                 self._refuse(line, reader)
                 continue
@@ -157,16 +154,12 @@ class _Headers:
             self._initialize = None
             self._version = result.get("protocolVersion")
         if isinstance(tools := result.get("tools"), list):
-            from mcp.shared.inbound import x_mcp_header_map  # noqa: PLC0415 - loaded by now
-
             for tool in tools:
                 if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                    self._of_arguments[tool["name"]] = x_mcp_header_map(tool.get("inputSchema"))
+                    self._of_arguments[tool["name"]] = inbound.x_mcp_header_map(tool.get("inputSchema"))
 
     def of(self, message: Any) -> dict[str, str] | None:
         """The headers of a message of the client."""
-        from mcp.shared import inbound  # noqa: PLC0415 - loaded by now
-
         method = getattr(message, "method", None)
         params = getattr(message, "params", None) or {}
         if method == "initialize":

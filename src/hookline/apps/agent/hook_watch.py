@@ -1,13 +1,20 @@
 """What hooks are doing, as events of the agent, and what each of them did so far."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hookline.apps.agent.events import HookEnded, HooksFinished, HooksStarted, Listener, Note
+from hookline.extensions import lazy_module
 from hookline.protocol.events import LIFECYCLE_EVENTS
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.observer import HookObserver
 from hookline.protocol.text.exit_text import failure_notice, show_ending
 from hookline.protocol.verdict import HookExecutionPlan, HookExecutionResult, Verdict
+
+if TYPE_CHECKING:
+    from hookline.engine import event_table
+else:
+    event_table = lazy_module("hookline.engine.event_table")
 
 
 @dataclass(slots=True)
@@ -35,11 +42,9 @@ class HookWatch(HookObserver):
 
     def hooks_started(self, plan: HookExecutionPlan, **_: object) -> None:
         """Passes on which hooks run."""
-        from hookline.engine.event_table import is_awaited  # noqa: PLC0415 - not loaded while hooks are disabled
-
         labels = tuple(hook.label for hook in plan.hooks)
         messages = {hook.label: hook.status_message for hook in plan.hooks if hook.status_message}
-        awaited = is_awaited(plan.event, plan.hooks)
+        awaited = event_table.is_awaited(plan.event, plan.hooks)
         self._listener(HooksStarted(event=plan.event.value, hooks=labels, is_awaited=awaited, messages=messages))
 
     def hook_ended(self, hook: HookEntry, **_: object) -> None:
@@ -87,9 +92,7 @@ class HookWatch(HookObserver):
 
 
 def _outcome(run: HookExecutionResult, subject: str) -> str:
-    from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - not loaded while hooks are disabled
-
-    row = EVENT_TABLE[run.event]
+    row = event_table.EVENT_TABLE[run.event]
     if run.failed:
         return f"failed: it {show_ending(run)}"
     if row.only_watches or not run.hook.counts:

@@ -17,6 +17,7 @@ from hookline.client.triggers.results import (
 )
 from hookline.protocol.constants import DEFAULT_MAX_STOP_BLOCKS
 from hookline.protocol.events import HookEventName, PreCompressTrigger, SessionStartSource
+from hookline.protocol.records import AdviceRecord, LogLevel
 
 if TYPE_CHECKING:
     from hookline.client.config import Config
@@ -83,8 +84,6 @@ class LifecycleHooks:
         return DEFAULT_MAX_STOP_BLOCKS if system is None else system.get_settings().options.max_stop_blocks
 
     def _log(self, message: str, after: AfterAgentHookResult) -> None:
-        from hookline.protocol.records import AdviceRecord, LogLevel  # noqa: PLC0415 - not loaded while hooks are disabled
-
         if (system := self._config.get_hook_system()) is not None:
             record = AdviceRecord(
                 level=LogLevel.WARN,

@@ -14,13 +14,19 @@ from hookline.client.triggers.model import (
     fire_before_tool_selection_hook,
 )
 from hookline.client.triggers.results import AfterModelHookResult, BeforeModelHookResult, BeforeToolSelectionHookResult
+from hookline.extensions import lazy_module
 from hookline.formats.genai import sdk
 from hookline.protocol.events import HookEventName
 from hookline.protocol.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
     from hookline.client.config import Config
+    from hookline.formats.genai import request as genai_request
+    from hookline.formats.genai import response as genai_response
     from hookline.formats.genai.sdk import GenerateContentResponse
+else:
+    genai_request = lazy_module("hookline.formats.genai.request")
+    genai_response = lazy_module("hookline.formats.genai.response")
 
 _NOTHING_LEFT = "a BeforeModel hook dropped every message, so there was nothing to send to the model"
 
@@ -109,16 +115,12 @@ def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHo
         update = {"tool_config": selection.tool_config, "tools": selection.tools}
         request = replace(request, config=request.config.model_copy(update=update))
     if selection.system_message:
-        from hookline.formats.genai.request import append_system_note  # noqa: PLC0415 - not loaded while hooks are disabled
-
-        request = append_system_note(request, selection.system_message)
+        request = genai_request.append_system_note(request, selection.system_message)
     return request
 
 
 def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
-    from hookline.formats.genai.response import empty_response  # noqa: PLC0415 - not loaded while hooks are disabled
-
-    response = before.synthetic_response or empty_response()
+    response = before.synthetic_response or genai_response.empty_response()
     shown = "" if before.suppress_output else spoken_text(response)
     return _answer(before, response=response, shown=shown, blocked=True, reason=before.reason)
 

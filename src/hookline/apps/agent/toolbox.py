@@ -12,6 +12,9 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import Draft202012Validator, validator_for
 
 from hookline.apps.agent.tool import Tool
+from hookline.apps.agent.tools.files import FILE_TOOLS
+from hookline.apps.agent.tools.search import SEARCH_TOOLS
+from hookline.apps.agent.tools.shell import RUN_SHELL_COMMAND
 from hookline.errors import HooklineError
 from hookline.protocol.text.strings import nearest
 
@@ -94,10 +97,6 @@ class ToolBox:
 
 def default_toolbox() -> ToolBox:
     """Our own tools."""
-    from hookline.apps.agent.tools.files import FILE_TOOLS  # noqa: PLC0415 - not needed with other tools
-    from hookline.apps.agent.tools.search import SEARCH_TOOLS  # noqa: PLC0415
-    from hookline.apps.agent.tools.shell import RUN_SHELL_COMMAND  # noqa: PLC0415
-
     return ToolBox((*FILE_TOOLS, *SEARCH_TOOLS, RUN_SHELL_COMMAND))
 
 

@@ -10,11 +10,19 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.errors import HooklineError
+from hookline.extensions import lazy_module
 from hookline.fleet.nats.connection import ANSWER_S, UnreachableError
 from hookline.fleet.nats.jetstream import ensure_stream, stored
 
 if TYPE_CHECKING:
+    from nats import errors as nats_errors
     from nats.aio.client import Client
+    from nats.js import api as js_api
+    from nats.js import errors as js_errors
+else:
+    js_api = lazy_module("nats.js.api")
+    js_errors = lazy_module("nats.js.errors")
+    nats_errors = lazy_module("nats.errors")
 
 _WRONG_LAST_SEQUENCE = 10071
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
@@ -69,15 +77,13 @@ async def make_bucket(client: "Client", name: str, *, history: int, replicas: in
 
 async def ensure_bucket(client: "Client", name: str, *, history: int, replicas: int = 1) -> bool:
     """Creates a bucket that keeps so many values of each key; False if there is one, which is given its protections."""
-    from nats.js.api import DiscardPolicy, StreamConfig  # noqa: PLC0415 - an extra
-
     bucket = Bucket(client, name)
-    config = StreamConfig(
+    config = js_api.StreamConfig(
         name=bucket.stream,
         subjects=[bucket.subject(">")],
         max_msgs_per_subject=history,
         num_replicas=replicas,
-        discard=DiscardPolicy.NEW,
+        discard=js_api.DiscardPolicy.NEW,
     )
     return await ensure_stream(client, config)
 
@@ -105,14 +111,12 @@ async def set_value(bucket: Bucket, key: str, data: bytes) -> None:
 
 
 async def _put(bucket: Bucket, key: str, data: bytes, headers: dict[str, str]) -> int:
-    from nats.js.errors import APIError  # noqa: PLC0415 - an extra
-
     try:
         async with _answers(bucket, key):
             jetstream = bucket.client.jetstream(timeout=ANSWER_S)
             return (await jetstream.publish(bucket.subject(key), data, headers=headers or None)).seq
     except UnreachableError as error:
-        if isinstance(error.__cause__, APIError) and error.__cause__.err_code == _WRONG_LAST_SEQUENCE:
+        if isinstance(error.__cause__, js_errors.APIError) and error.__cause__.err_code == _WRONG_LAST_SEQUENCE:
             raise ConflictError(
                 f"{key} was changed by another user at the same time; check it and try again"
             ) from error
@@ -141,21 +145,18 @@ async def latest_values(client: "Client", name: str) -> list[Latest]:
 @asynccontextmanager
 async def _answers(bucket: Bucket, key: str) -> AsyncIterator[None]:
     """Turn every reason for a missing answer into one error."""
-    from nats.errors import Error, MaxPayloadError, NoRespondersError  # noqa: PLC0415 - an extra
-    from nats.js.errors import NoStreamResponseError  # noqa: PLC0415 - an extra
-
     try:
         async with asyncio.timeout(2 * ANSWER_S):
             yield
-    except (NoRespondersError, NoStreamResponseError) as error:
+    except (nats_errors.NoRespondersError, js_errors.NoStreamResponseError) as error:
         remedy = "an administrator runs: hookline fleet run --setup"
         why = f"it has no bucket {bucket.name} ({remedy}), or too few servers run"
         raise NoBucketError(f"the server does not answer about {key}: {why}") from error
-    except MaxPayloadError as error:
+    except nats_errors.MaxPayloadError as error:
         raise UnreachableError(
             f"{key} is larger than the server takes; raise its max_payload, or make it smaller"
         ) from error
-    except (TimeoutError, Error, OSError) as error:
+    except (TimeoutError, nats_errors.Error, OSError) as error:
         text = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
         raise UnreachableError(
             f"the server does not answer about {key} ({text}); check that it runs, and lets this user ask"

@@ -10,11 +10,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hookline.errors import install_command
+from hookline.extensions import lazy_module
 from hookline.fleet.names import ServerAddress
 from hookline.fleet.nats.identity import NoClientError, UnreachableError, identity, why_refused
 
 if TYPE_CHECKING:
+    from nats import errors as nats_errors
+    from nats.aio import client as nats_client
     from nats.aio.client import Client
+else:
+    nats_client = lazy_module("nats.aio.client")
+    nats_errors = lazy_module("nats.errors")
 
 __all__ = [
     "ANSWER_S",
@@ -136,10 +142,7 @@ def _client() -> "Client":
 
 @cache
 def _client_type() -> "type[Client]":
-    from nats.aio.client import Client  # noqa: PLC0415 - an extra, and slow to load
-    from nats.errors import Error  # noqa: PLC0415
-
-    class Patient(Client):
+    class Patient(nats_client.Client):
         """Connects again after a refusal as after any other loss: new credentials may be there by then.
 
         Its parent closes for good then, without a word: a worker would hear nothing any more, and a machine send
@@ -150,7 +153,7 @@ def _client_type() -> "type[Client]":
             if not self.is_connected or "permissions violation" in err_msg.lower():
                 await super()._process_err(err_msg)
                 return
-            error = Error(f"nats: {err_msg.strip(_QUOTE)}")
+            error = nats_errors.Error(f"nats: {err_msg.strip(_QUOTE)}")
             await self._error_cb(error)
             await self._process_op_err(error)
 

@@ -7,10 +7,18 @@ import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.errors import HooklineError
+from hookline.extensions import lazy_module
 from hookline.fleet.names import ServerAddress
+
+if TYPE_CHECKING:
+    import nkeys  # type: ignore[import-untyped]  # it has no types
+    from nats import errors as nats_errors
+else:
+    nkeys = lazy_module("nkeys")
+    nats_errors = lazy_module("nats.errors")
 
 _JWT = re.compile(rb"BEGIN NATS USER JWT-+\s+([\w.-]+)\s+-+END")
 _SEED = re.compile(rb"BEGIN USER NKEY SEED-+\s+(\w+)\s+-+END")
@@ -86,8 +94,6 @@ def _read(file: Path, option: str) -> bytes:
 
 
 def _check_seed(seed: bytes, named: str) -> None:
-    import nkeys  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
-
     try:
         nkeys.from_seed(bytearray(seed))
     except Exception as error:
@@ -95,8 +101,6 @@ def _check_seed(seed: bytes, named: str) -> None:
 
 
 def _signature(seed: bytes, nonce: str) -> bytes:
-    import nkeys  # noqa: PLC0415 - an extra
-
     return base64.b64encode(nkeys.from_seed(bytearray(seed)).sign(nonce.encode()))
 
 
@@ -104,12 +108,10 @@ def _while_connecting(read: Callable[..., Any]) -> Callable[..., Any]:
     """The same with an error that the client expects, after which it tries again."""
 
     def called(*given: Any) -> Any:
-        from nats.errors import Error  # noqa: PLC0415 - an extra
-
         try:
             return read(*given)
         except UnreachableError as error:
-            raise Error(str(error)) from error
+            raise nats_errors.Error(str(error)) from error
 
     return called
 

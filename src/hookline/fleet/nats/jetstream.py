@@ -7,12 +7,18 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.extensions import lazy_module
 from hookline.fleet.nats.connection import ANSWER_S, UnreachableError, end_if_cancelled
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
+    from nats.js import api as js_api
+    from nats.js import errors as js_errors
     from nats.js.api import StreamConfig
+else:
+    js_api = lazy_module("nats.js.api")
+    js_errors = lazy_module("nats.js.errors")
 
 _BATCH = 256
 _BATCH_BYTES = 8 * 1024 * 1024
@@ -59,38 +65,34 @@ async def make_stream(
 
     It is kept by servers that have all of these tags.
     """
-    from nats.js.api import Placement, StorageType, StoreCompression, StreamConfig  # noqa: PLC0415 - an extra
-
-    config = StreamConfig(
+    config = js_api.StreamConfig(
         name=name,
         subjects=list(subjects),
-        storage=StorageType.FILE,
-        compression=StoreCompression.S2,
+        storage=js_api.StorageType.FILE,
+        compression=js_api.StoreCompression.S2,
         num_replicas=replicas,
         max_age=max_age_s,
         max_bytes=max_bytes,
         duplicate_window=_DUPLICATES_S,
-        placement=Placement(tags=list(tags)) if tags else None,
+        placement=js_api.Placement(tags=list(tags)) if tags else None,
     )
     return await ensure_stream(client, config)
 
 
 async def ensure_stream(client: "Client", config: "StreamConfig") -> bool:
     """Creates a stream; False if there is one of its name already, which is given the protections that it lacks."""
-    from nats.js.errors import APIError  # noqa: PLC0415 - an extra
-
     jetstream = client.jetstream(timeout=ANSWER_S)
     name = str(config.name)
     try:
         try:
             return bool((await jetstream.add_stream(config.evolve(**_PROTECTIONS))).did_create)
-        except APIError as error:
+        except js_errors.APIError as error:
             if error.err_code != _NAME_IN_USE:
                 raise
         there = (await jetstream.stream_info(name)).config
         if any(bool(getattr(there, option)) is not value for option, value in _PROTECTIONS.items()):
             await jetstream.update_stream(there.evolve(**_PROTECTIONS))
-    except (APIError, OSError, TimeoutError) as error:
+    except (js_errors.APIError, OSError, TimeoutError) as error:
         raise _refused(f"the stream {name}", error) from error
     return False
 
@@ -137,8 +139,6 @@ async def stored(
 
 async def _next_batch(client: "Client", stream: str, request: Mapping[str, Any]) -> tuple[list[Stored], bool]:
     """Some messages of a stream, and whether there are more."""
-    from nats.js.errors import NoStreamResponseError  # noqa: PLC0415 - an extra
-
     found: list[Stored] = []
     is_more = False
     try:
@@ -155,7 +155,7 @@ async def _next_batch(client: "Client", stream: str, request: Mapping[str, Any])
                     continue
                 status = headers.get("Status")
                 if status == _NO_RESPONDERS:
-                    raise NoStreamResponseError
+                    raise js_errors.NoStreamResponseError
                 if status not in (_NOT_FOUND, _END_OF_BATCH):
                     raise UnreachableError(f"the stream {stream}: {status or 'an answer that is none'}")
                 return found, is_more
@@ -186,9 +186,7 @@ def _stored(message: "Msg") -> Stored:
 
 
 def _refused(what: str, error: BaseException) -> UnreachableError:
-    from nats.js.errors import NoStreamResponseError, NotFoundError  # noqa: PLC0415 - an extra
-
-    if isinstance(error, NoStreamResponseError | NotFoundError):
+    if isinstance(error, js_errors.NoStreamResponseError | js_errors.NotFoundError):
         return UnreachableError(
             f"{what}: the server does not have it; an administrator runs: hookline fleet run --setup"
         )

@@ -1,5 +1,6 @@
 """Whether a hook that is introduced step by step runs on this machine."""
 
+import hashlib
 import os
 from collections.abc import Sequence
 from functools import cache
@@ -22,8 +23,6 @@ def left_out(rollout: RolloutSettings, label: str, teams: Sequence[str]) -> str 
 
 def share(label: str) -> float:
     """A number from 0 to 100 that is always the same for this machine, this user and this hook."""
-    import hashlib  # noqa: PLC0415 - few hooks have a rollout
-
     text = f"{_machine()}\0{os.getuid()}\0{label}"
     number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8], "big")
     return number % _PARTS / (_PARTS / 100)

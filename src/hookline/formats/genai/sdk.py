@@ -42,7 +42,4 @@ def response_from_json(value: Any) -> "GenerateContentResponse":
 
 def make_client(base_url: str | None = None) -> Any:
     """A client that its own environment variables configure (GEMINI_API_KEY and others); the caller closes it."""
-    types()
-    from google import genai  # noqa: PLC0415 - loading it takes longer than a whole hook
-
-    return genai.Client(http_options=None if base_url is None else types().HttpOptions(base_url=base_url))
+    return _load("client").Client(http_options=None if base_url is None else types().HttpOptions(base_url=base_url))

@@ -19,16 +19,21 @@ from hookline.apps.agent.mcp.stderr import StderrTail
 from hookline.apps.agent.tool import Tool, ToolContext, failure, success
 from hookline.apps.agent.toolbox import ToolBox, UnusableToolError
 from hookline.client.triggers.results import ToolResult
-from hookline.errors import MissingExtraError
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import CHILD_MARK
 from hookline.protocol.mcp import mcp_tool_name
 
 if TYPE_CHECKING:
+    import mcp
+    import mcp_types
     from mcp import Client
     from mcp import Tool as ServerTool
     from mcp_types import CallToolResult, ContentBlock
 
     from hookline.client.config import Config
+else:
+    mcp = lazy_module("mcp", extra="agent")
+    mcp_types = lazy_module("mcp_types", extra="agent")
 
 CONNECT_S = 30.0
 CLOSE_S = 10.0
@@ -63,10 +68,7 @@ async def connected_mcp_servers(
 
 
 def _load_mcp() -> None:
-    try:
-        import mcp  # noqa: F401, PLC0415 - takes more than a second to load, and most people have no servers
-    except ImportError as error:
-        raise MissingExtraError("mcp", "agent") from error
+    _ = mcp.Client  # more than a second, and most people have no servers
     # Without a handler its warnings would be printed between the agent's own lines.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
 
@@ -136,9 +138,6 @@ class _Connection:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """The server's result, or an error that says why there is none."""
-        from mcp import MCPError  # noqa: PLC0415 - loaded already, or there would be no connection
-        from mcp_types import CONNECTION_CLOSED  # noqa: PLC0415
-
         if self._client is None:
             return failure(f"The MCP server {self.server.name} has ended, so {name} was not run.")
         limit_s = self.server.timeout_ms / 1000
@@ -147,8 +146,8 @@ class _Connection:
                 return _result(await self._client.call_tool(name, dict(arguments)))
         except TimeoutError:
             return failure(f"{name} did not answer within {limit_s:g} seconds; it may or may not have had an effect.")
-        except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
+        except mcp.MCPError as error:
+            if error.code == mcp_types.CONNECTION_CLOSED:
                 self._lose("has ended")
                 return failure(f"The MCP server {self.server.name} ended while {name} was running.")
             return failure(f"The MCP server {self.server.name} refused the call: {error.message}")
@@ -184,19 +183,17 @@ class _Connection:
             stderr.close()
 
     def _make_client(self, stderr: StderrTail) -> "Client":
-        from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415 - loaded by now
-
         if self.server.command is None:
-            return Client(self.server.url or "")
+            return mcp.Client(self.server.url or "")
         environ = {name: value for name, value in self._context.environ.items() if name in _INHERITED}
-        parameters = StdioServerParameters(
+        parameters = mcp.StdioServerParameters(
             command=self.server.command,
             args=list(self.server.args),
             env={**environ, **self.server.env, CHILD_MARK: str(os.getpid())},
             cwd=self._context.project / (self.server.cwd or ""),
             encoding_error_handler="replace",
         )
-        return Client(stdio_client(parameters, errlog=stderr.stream))
+        return mcp.Client(mcp.stdio_client(parameters, errlog=stderr.stream))
 
     def _lose(self, what: str) -> None:
         self._client = None

@@ -19,13 +19,18 @@ from hookline.apps.agent.models.turns import (
     read_turns,
     text_chunk,
 )
-from hookline.errors import MissingExtraError, ModelError
+from hookline.errors import ModelError
+from hookline.extensions import lazy_module
 from hookline.formats import anthropic as form
 from hookline.formats.genai.request import read_options
 from hookline.protocol.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
+    import anthropic
+
     from hookline.formats.genai.sdk import GenerateContentResponse
+else:
+    anthropic = lazy_module("anthropic", extra="agent,anthropic")
 
 CONTEXT_LIMIT = 200_000
 # The API wants a limit for each answer; this one suits every current model.
@@ -43,10 +48,6 @@ class AnthropicModel(ClientModel):
 
     def __init__(self, name: str, *, base_url: str | None = None, **options: Any) -> None:
         super().__init__(name, **options)
-        try:
-            import anthropic  # noqa: PLC0415 - an extra, and slow to load
-        except ImportError as error:
-            raise MissingExtraError("anthropic", "agent,anthropic") from error
         self._errors = (anthropic.APIStatusError, anthropic.APIConnectionError, anthropic.APIError)
         address: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
         if (address or os.environ.get("ANTHROPIC_BASE_URL")) and not any(map(os.environ.get, _KEYS)):

@@ -20,13 +20,18 @@ from hookline.apps.agent.models.turns import (
     read_turns,
     text_chunk,
 )
-from hookline.errors import MissingExtraError, ModelError
+from hookline.errors import ModelError
+from hookline.extensions import lazy_module
 from hookline.formats import openai as form
 from hookline.formats.genai.request import read_options
 from hookline.protocol.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
+    import openai
+
     from hookline.formats.genai.sdk import GenerateContentResponse
+else:
+    openai = lazy_module("openai", extra="agent,openai")
 
 CONTEXT_LIMIT = 128_000
 # A server of one's own wants no key, but the client does.
@@ -40,10 +45,6 @@ class OpenAIModel(ClientModel):
 
     def __init__(self, name: str, *, base_url: str | None = None, **options: Any) -> None:
         super().__init__(name, **options)
-        try:
-            import openai  # noqa: PLC0415 - an extra, and slow to load
-        except ImportError as error:
-            raise MissingExtraError("openai", "agent,openai") from error
         self._errors = (openai.APIStatusError, openai.APIConnectionError, openai.APIError)
         address: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
         if (address or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY"):

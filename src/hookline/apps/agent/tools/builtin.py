@@ -12,9 +12,13 @@ from msgspec.structs import replace
 from hookline.apps.agent.tool import Tool, ToolContext, failure
 from hookline.apps.agent.tools.paths import leaves_project, locate, missing, with_short_paths
 from hookline.client.triggers.results import ToolResult
+from hookline.extensions import lazy_module
 
 if TYPE_CHECKING:
+    from hookline.runners.process import batch
     from hookline.runners.process.batch import ChildOutcome
+else:
+    batch = lazy_module("hookline.runners.process.batch")
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments, ToolContext], Awaitable[ToolResult]]
@@ -121,12 +125,10 @@ async def run_child(
 ) -> "ChildOutcome":
     """Runs a command as hooks are run; cancelling this ends its whole process group first."""
     # Imported here, so that an agent without hooks and commands loads nothing of the engine.
-    from hookline.runners.process.batch import ChildJob, ChildLimits, run_children  # noqa: PLC0415
-
     # A copy: the environment may change while the command is waiting to start.
     environ = dict(context.environ)
-    job = ChildJob(command=command, stdin=stdin, cwd=str(directory), env=environ, timeout_ms=timeout_ms)
-    (outcome,) = await run_children([job], limits=ChildLimits(output_bytes=OUTPUT_BYTES))
+    job = batch.ChildJob(command=command, stdin=stdin, cwd=str(directory), env=environ, timeout_ms=timeout_ms)
+    (outcome,) = await batch.run_children([job], limits=batch.ChildLimits(output_bytes=OUTPUT_BYTES))
     if outcome.error is not None:
         error = outcome.error.replace("the hook", "the command")
         return replace(outcome, error=error if error.startswith("the command") else f"the command {error}")

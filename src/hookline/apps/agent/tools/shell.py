@@ -9,9 +9,13 @@ from hookline.apps.agent.tool import ToolContext, failure
 from hookline.apps.agent.tools.builtin import Arguments, BuiltInTool, integer, parameters, run_child, string
 from hookline.apps.agent.tools.paths import locate, real_path, shown
 from hookline.client.triggers.results import ToolResult
+from hookline.extensions import lazy_module
 
 if TYPE_CHECKING:
+    from hookline.runners.process import env_file
     from hookline.runners.process.batch import ChildOutcome
+else:
+    env_file = lazy_module("hookline.runners.process.env_file")
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -27,9 +31,7 @@ async def _run_shell_command(arguments: Arguments, context: ToolContext) -> Tool
     timeout_ms = min(arguments.get("timeout") or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
     # One stream keeps errors in order; on one line, so that line numbers in error messages are right.
     # Imported here, so that an agent without hooks and commands loads nothing of the engine.
-    from hookline.runners.process.env_file import with_session_env  # noqa: PLC0415
-
-    command, more = with_session_env(f"exec 2>&1; {arguments['command']}", context.session_id)
+    command, more = env_file.with_session_env(f"exec 2>&1; {arguments['command']}", context.session_id)
     if more:
         context = replace(context, environ={**context.environ, **more})
     outcome = await run_child(

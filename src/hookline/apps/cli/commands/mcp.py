@@ -79,7 +79,6 @@ async def _serve(given: argparse.Namespace, name: str, headers: Mapping[str, str
     report_unusable_hooks(config)
     server: gateway.Server
     if given.url:
-        http.require_mcp()
         server = http.HttpServer(name, given.url, headers)
     else:
         server = process.ProcessServer(name, tuple(given.server))
