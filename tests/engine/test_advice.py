@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.notices.advice import IS_WORKER, ONLY_WATCHES, advise
+from hookline.engine.notices.advice import IS_WORKER, OBSERVE_ONLY, advise
 from hookline.protocol.answers import read_stdout, warning_from_stderr
 from hookline.protocol.constants import LIFECYCLE_REMEDY, ConfigSource
 from hookline.protocol.events import HookEventName
@@ -106,12 +106,12 @@ AFTER_TOOL_READS = "additionalContext, tool_output, updatedToolOutput"
             id="tools-that-may-restrict-too-little",
             marks=pytest.mark.req("HOOK-074"),
         ),
-        pytest.param(E.NOTIFICATION, {"hookSpecificOutput": {"additionalContext": "c"}}, [ONLY_WATCHES], id="context"),
-        pytest.param(E.SESSION_END, {"continue": False}, [ONLY_WATCHES], id="stop-where-hooks-watch"),
+        pytest.param(E.NOTIFICATION, {"hookSpecificOutput": {"additionalContext": "c"}}, [OBSERVE_ONLY], id="context"),
+        pytest.param(E.SESSION_END, {"continue": False}, [OBSERVE_ONLY], id="stop-where-hooks-watch"),
         pytest.param(
             E.SESSION_END,
             {"decision": "deny"},
-            [f"a block has no effect on SessionEnd: {ONLY_WATCHES}"],
+            [f"a block has no effect on SessionEnd: {OBSERVE_ONLY}"],
             id="block-where-hooks-watch",
         ),
         pytest.param(E.BEFORE_AGENT, {"decision": "deny"}, [], id="useful-before-a-prompt"),

@@ -81,7 +81,7 @@ def test_what_each_event_can_do() -> None:
         E.BEFORE_AGENT,
         E.PRE_COMPRESS,
     }
-    assert {event for event, row in EVENT_TABLE.items() if row.can_go_on} == {E.AFTER_AGENT}
+    assert {event for event, row in EVENT_TABLE.items() if row.block_continues_turn} == {E.AFTER_AGENT}
     assert {event for event, row in EVENT_TABLE.items() if row.replaces_fields} == {E.BEFORE_MODEL, E.AFTER_MODEL}
 
 
@@ -94,7 +94,7 @@ def test_which_events_chain() -> None:
 
 def test_which_operations_have_not_begun() -> None:
     """A stop before an operation keeps it from taking place."""
-    assert {event for event, row in EVENT_TABLE.items() if row.comes_before} == {
+    assert {event for event, row in EVENT_TABLE.items() if row.is_pre} == {
         E.BEFORE_TOOL,
         E.BEFORE_MODEL,
         E.BEFORE_TOOL_SELECTION,
@@ -106,7 +106,7 @@ def test_which_operations_have_not_begun() -> None:
 @pytest.mark.req("HOOK-203")
 def test_which_hooks_only_watch() -> None:
     """On two events nothing that hooks answer is ever applied, so nothing is checked, blocked or rewritten there."""
-    watched = {event for event, row in EVENT_TABLE.items() if row.only_watches}
+    watched = {event for event, row in EVENT_TABLE.items() if row.observe_only}
     assert watched == {E.SESSION_END, E.NOTIFICATION}
     assert watched < LIFECYCLE_EVENTS
     assert {event for event, row in EVENT_TABLE.items() if row.reads is ANY_FIELD} == watched

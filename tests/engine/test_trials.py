@@ -80,7 +80,7 @@ def layer(hook: dict[str, Any], **config: Any) -> Layer:
 
 def test_a_wrong_mode_is_said_and_the_hook_is_enforced() -> None:
     found = decode_settings([layer({"type": "command", "command": "x", "mode": "shadwo"})])
-    assert found.hooks[0].counts
+    assert found.hooks[0].is_enforced
     assert any("mode" in str(problem) for problem in found.problems)
 
 

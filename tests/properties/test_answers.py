@@ -207,8 +207,8 @@ def test_a_verdict_says_one_thing(
     verdict = decide(event, TOLD, results)
     row = EVENT_TABLE[event]
     answers = [result.answer for result in results if result.answer is not None]
-    assert verdict.blocked is ((row.can_block and verdict.denied) or (row.comes_before and verdict.stop))
-    assert verdict.go_on is (row.can_go_on and verdict.denied and not verdict.stop)
+    assert verdict.blocked is ((row.can_block and verdict.denied) or (row.is_pre and verdict.stop))
+    assert verdict.go_on is (row.block_continues_turn and verdict.denied and not verdict.stop)
     assert (verdict.stop_reason is not None) is verdict.stop
     if verdict.denied:
         assert verdict.reason is not None
@@ -243,7 +243,7 @@ def test_no_less_trusted_hook_undoes_a_block_or_a_stop(
 ) -> None:
     """Before or after a guard of the system, hooks of other layers change nothing of what it forbids."""
     assume(EVENT_TABLE[event].merge is not merge_last_wins)
-    assume(not EVENT_TABLE[event].only_watches if stops else event is not HookEventName.BEFORE_TOOL_SELECTION)
+    assume(not EVENT_TABLE[event].observe_only if stops else event is not HookEventName.BEFORE_TOOL_SELECTION)
     guard = ran(event, b'{"continue":false}' if stops else b'{"decision":"deny"}', rank=4)
     others = [ran(event, out, exit_code=code, stderr=err, rank=rank) for (out, code, err), rank in runs]
     for results in ([guard, *others], [*others, guard]):

@@ -79,7 +79,7 @@ def test_what_a_run_shows() -> None:
 def test_what_a_plan_shows(kind: SkipKind) -> None:
     """A plan shows its hooks, and of each hook that does not run the kind of reason and the sentence."""
     skip = Skip(hook=GUARD, kind=kind, detail="for a reason")
-    plan = HookExecutionPlan(event=GUARD.event, hooks=(GUARD,), sequential=True, kept_back=(skip,))
+    plan = HookExecutionPlan(event=GUARD.event, hooks=(GUARD,), sequential=True, skips=(skip,))
     assert skip.reason == f"{kind.value}: for a reason"
     assert plan.to_dict() == {
         "sequential": True,
@@ -195,7 +195,7 @@ WHOLE = Verdict(
         subject="write_file",
         hooks=(GUARD,),
         sequential=True,
-        kept_back=(Skip(hook=GUARD, kind=SkipKind.DISABLED, detail="by a person"),),
+        skips=(Skip(hook=GUARD, kind=SkipKind.DISABLED, detail="by a person"),),
     ),
     runs=(
         run(

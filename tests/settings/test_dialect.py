@@ -49,7 +49,7 @@ def test_the_nearest_dialect_counts(values: dict[str, Any], layer: str) -> None:
     """A hook, its group, its file and the kind of file can say it, in this order."""
     (entry,), problems = read(values, dialect=layer)
     assert problems == []
-    assert (entry.dialect, entry.their_event, entry.event) == ("claude", "PreToolUse", HookEventName.BEFORE_TOOL)
+    assert (entry.dialect, entry.foreign_event, entry.event) == ("claude", "PreToolUse", HookEventName.BEFORE_TOOL)
     assert (entry.command, entry.refusal) == ("guard", None)
 
 
@@ -66,7 +66,7 @@ def test_the_nearest_dialect_counts(values: dict[str, Any], layer: str) -> None:
 def test_their_events_and_ours_are_accepted(dialect: str, name: str, ours: HookEventName, theirs: str | None) -> None:
     """Under our name a hook runs for all of that agent's events that ours stands for."""
     entry, problems = one(name, dialect)
-    assert (problems, entry.event, entry.their_event) == ([], ours, theirs)
+    assert (problems, entry.event, entry.foreign_event) == ([], ours, theirs)
 
 
 @pytest.mark.parametrize(

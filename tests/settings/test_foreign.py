@@ -340,7 +340,7 @@ def test_our_own_bridge_is_left_out(own_home: Path, place: Place) -> None:
     place.ask_for(*ALL)
     settings = Config(place.project).get_settings()
     assert [hook.command for hook in settings.hooks] == ["guard"]
-    assert [(hook.dialect, hook.their_event) for hook in settings.bridges] == [
+    assert [(hook.dialect, hook.foreign_event) for hook in settings.bridges] == [
         ("claude", "PreToolUse"),
         ("claude", "Stop"),
         ("codex", "PreToolUse"),

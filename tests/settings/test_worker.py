@@ -76,7 +76,7 @@ def test_a_worker_that_is_not_understood_fails_and_blocks(worker: Any, problem: 
 @pytest.mark.parametrize("wrong", [{"worker": "yes"}, {"limits": "few"}])
 def test_a_message_says_why_a_wrong_hook_blocks(wrong: dict[str, Any], options: dict[str, Any], why: str) -> None:
     """Not that its onError is block, where the file says allow."""
-    assert decode(**wrong, **options)[0].why_strict == why
+    assert decode(**wrong, **options)[0].fail_closed_reason == why
 
 
 def test_a_worker_speaks_no_other_dialect() -> None:

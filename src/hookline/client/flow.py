@@ -259,7 +259,7 @@ def _only_scripts_ask(runs: "tuple[HookExecutionResult, ...]") -> bool:
     """True if every hook that asks is a command in hookline's own format."""
     from hookline.protocol.constants import OWN_DIALECT, HookType
 
-    asking = [run.hook for run in runs if run.answer is not None and run.answer.asks and run.hook.counts]
+    asking = [run.hook for run in runs if run.answer is not None and run.answer.asks and run.hook.is_enforced]
     return all(hook.type is HookType.COMMAND and hook.dialect == OWN_DIALECT for hook in asking)
 
 

@@ -338,7 +338,7 @@ CLAUDE = Dialect(
         WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged DirectoryAdded MessageDisplay
         """.split()  # noqa: SIM905 - as a list it would fill a screen
     ),
-    at_approval=frozenset({"PermissionRequest"}),
+    at_permission_request=frozenset({"PermissionRequest"}),
     keys=frozenset({"if", "async", "asyncRewake", "once", "args", "shell"}),
     plugin_variables=("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"),
     tools=(

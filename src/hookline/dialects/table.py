@@ -190,7 +190,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Its name of an event → ours."""
     without_counterpart: frozenset[str] = frozenset()
     """Events of this agent that have no counterpart here."""
-    at_approval: frozenset[str] = frozenset()
+    at_permission_request: frozenset[str] = frozenset()
     """Events of this agent that happen when the user would be asked to allow a tool."""
     keys: frozenset[str] = frozenset()
     """Keys of a hook that this agent reads, and hookline's own hooks don't have."""

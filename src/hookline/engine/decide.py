@@ -62,7 +62,9 @@ def decide(
     if event not in LIFECYCLE_EVENTS:
         decision = _decision(row, hook_input, merged, answers, arguments)
     else:
-        counting = [run.answer for run in runs if run.answer is not None and run.hook.counts and not row.only_watches]
+        counting = [
+            run.answer for run in runs if run.answer is not None and run.hook.is_enforced and not row.observe_only
+        ]
         decision = _lifecycle_decision(row, hook_input, merged, answers, counting)
     verdict = msgspec.structs.replace(nothing_said, overridden=_overridden(merged, runs), **decision)
     return verdict if arguments is None or verdict.blocked else _checked(verdict, arguments)
@@ -119,7 +121,7 @@ def _decision(
     # Merging puts a deny of the compatibility field into the decision, so that this is the only place to look.
     denied = answer.decision in BLOCKING_DECISIONS
     stop = answer.proceed is False
-    blocked = (row.can_block and denied) or (row.comes_before and stop)
+    blocked = (row.can_block and denied) or (row.is_pre and stop)
     # Asking is no decision in the merged answer: one hook that asks is enough, whatever the others say.
     may_ask = row.can_ask and not denied and not stop
     undone = {of for _, _, of in merged.overridden}
@@ -137,7 +139,7 @@ def _decision(
         "denied": denied,
         "stop": stop,
         "ask": bool(asking),
-        "go_on": row.can_go_on and denied and not stop,
+        "go_on": row.block_continues_turn and denied and not stop,
         "reason": (
             _reasons(answer.why, [one.why for one in asking or objecting if one.blocks or one.asks])
             if denied or stop or asking

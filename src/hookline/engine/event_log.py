@@ -93,7 +93,7 @@ class EventLog:
             "subject": plan.subject,
         }
         is_short = len(plan.unmatched) <= _LISTED_ONE_BY_ONE
-        for skip in plan.skipped if is_short else plan.kept_back:
+        for skip in plan.skipped if is_short else plan.skips:
             level = LogLevel.WARN if skip.kind is SkipKind.UNTRUSTED else LogLevel.DEBUG
             self._log.write(_skip(level, skip, **common))
         if not is_short:
@@ -336,7 +336,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
     hook, result = run.hook, run_result(run)
     level, more = LogLevel.DEBUG if run.success else LogLevel.INFO, f": {result}"
     if result is HookResult.FAILED:
-        meaning = hook.why_strict if run.blocks else "the operation goes on without it"
+        meaning = hook.fail_closed_reason if run.blocks else "the operation goes on without it"
         level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
     if hook.mode is not HookMode.ENFORCE:
         more = f"{more} (mode {hook.mode}: it does not count)"

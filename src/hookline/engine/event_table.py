@@ -68,11 +68,11 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     can_block: bool = False
     can_ask: bool = False
     """Whether a person can be asked before the operation."""
-    comes_before: bool = False
+    is_pre: bool = False
     """True where a stop keeps the operation from taking place."""
-    can_go_on: bool = False
+    block_continues_turn: bool = False
     """Whether a block makes the agent go on, with its reason as the next message."""
-    only_watches: bool = False
+    observe_only: bool = False
     """True where nothing that hooks answer is ever applied, and the agent does not wait for them."""
 
     @property
@@ -98,7 +98,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         change=change_arguments,
         can_block=True,
         can_ask=True,
-        comes_before=True,
+        is_pre=True,
     ),
     HookEventName.AFTER_TOOL: EventRow(
         input=inputs.AfterToolInput,
@@ -118,7 +118,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         reads=frozenset({"llm_request", "llm_response"}),
         change=change_request,
         can_block=True,
-        comes_before=True,
+        is_pre=True,
     ),
     HookEventName.AFTER_MODEL: EventRow(
         input=inputs.AfterModelInput,
@@ -135,7 +135,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         output=BeforeToolSelectionHookOutput,
         merge=merge_tool_selection,
         reads=frozenset({"toolConfig"}),
-        comes_before=True,
+        is_pre=True,
     ),
     HookEventName.BEFORE_AGENT: EventRow(
         input=inputs.BeforeAgentInput,
@@ -145,14 +145,14 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         change=change_prompt,
         chain=add_context,
         can_block=True,
-        comes_before=True,
+        is_pre=True,
     ),
     HookEventName.AFTER_AGENT: EventRow(
         input=inputs.AfterAgentInput,
         accepts=inputs.is_after_agent_input,
         merge=merge_or_decision,
         reads=frozenset({"additionalContext", "clearContext"}),
-        can_go_on=True,
+        block_continues_turn=True,
     ),
     HookEventName.SESSION_START: EventRow(
         input=inputs.SessionStartInput,
@@ -170,7 +170,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         matching=Matching.EQUALITY,
         subject="reason",
         triggers=tuple(SessionEndReason),
-        only_watches=True,
+        observe_only=True,
     ),
     HookEventName.PRE_COMPRESS: EventRow(
         input=inputs.PreCompressInput,
@@ -181,7 +181,7 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         triggers=tuple(PreCompressTrigger),
         reads=frozenset({"additionalContext"}),
         can_block=True,
-        comes_before=True,
+        is_pre=True,
     ),
     HookEventName.NOTIFICATION: EventRow(
         input=inputs.NotificationInput,
@@ -190,25 +190,25 @@ EVENT_TABLE: Mapping[HookEventName, EventRow] = {
         matching=Matching.EQUALITY,
         subject="notification_type",
         triggers=tuple(NotificationType),
-        only_watches=True,
+        observe_only=True,
     ),
 }
 
 
 def can_block(hook: HookEntry) -> bool:
     """Whether a block of this hook keeps its event's operation from taking place."""
-    return EVENT_TABLE[hook.event].can_block and hook.counts
+    return EVENT_TABLE[hook.event].can_block and hook.is_enforced
 
 
 def hears_block(event: HookEventName) -> bool:
     """Whether a block has any effect: it ends the operation, makes the agent go on, or the model reads its reason."""
     row = EVENT_TABLE[event]
-    return row.can_block or row.can_go_on or event is HookEventName.AFTER_TOOL
+    return row.can_block or row.block_continues_turn or event is HookEventName.AFTER_TOOL
 
 
 def is_awaited(event: HookEventName, hooks: Iterable[HookEntry]) -> bool:
     """Whether something that these hooks of an event answer can be applied, so that the agent has to wait for them."""
-    return not EVENT_TABLE[event].only_watches and any(hook.counts for hook in hooks)
+    return not EVENT_TABLE[event].observe_only and any(hook.is_enforced for hook in hooks)
 
 
 def create_hook_output(event: str, data: Mapping[str, Any] | None = None) -> DefaultHookOutput:

@@ -338,7 +338,7 @@ class HookEventHandler:
     def _can_block(self, event: HookEventName, plan: HookExecutionPlan | None = None) -> bool:
         if event not in LIFECYCLE_EVENTS:
             return EVENT_TABLE[event].can_block
-        applies = self.applies_lifecycle if plan is None else any(hook.counts for hook in plan.hooks)
+        applies = self.applies_lifecycle if plan is None else any(hook.is_enforced for hook in plan.hooks)
         return EVENT_TABLE[event].can_block and applies
 
     async def serve(self, message: "Message") -> None:

@@ -147,7 +147,7 @@ def _fail_closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionR
         why = f"answered with a text that is no object of JSON ({shortened(result.stdout.strip())!r})"
     else:
         return result
-    refusal = deny(f"{result.hook.label} {why}, and {result.hook.why_strict}", rank=result.hook.rank)
+    refusal = deny(f"{result.hook.label} {why}, and {result.hook.fail_closed_reason}", rank=result.hook.rank)
     if result.answer is not None:
         # Keep the rest of the answer, such as a stop or a note.
         given = {**result.answer.to_dict(), **refusal.to_dict()}

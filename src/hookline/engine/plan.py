@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from hookline.engine.matcher import match
-from hookline.protocol.constants import OnError, at_approval
+from hookline.protocol.constants import OnError, at_permission_request
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import Callback, CommandLine, HookEntry, Plugin
 from hookline.protocol.verdict import HookExecutionPlan, Skip, SkipKind
@@ -38,13 +38,13 @@ def plan(
     draft = _Draft()
     unmatched: list[HookEntry] = []
     for hook in hooks:
-        if hook.event is not event or (asks_person and not hook.at_approval):
+        if hook.event is not event or (asks_person and not hook.at_permission_request):
             continue
-        if hook.at_approval and not asks_person:
+        if hook.at_permission_request and not asks_person:
             draft.skip(hook, SkipKind.CONDITION, "it runs when a person would be asked to allow the tool")
         elif hook.disabled_by is not None:
             draft.skip(hook, SkipKind.DISABLED, f"by {hook.disabled_by}")
-        elif hook.is_asked_about and (why_not := ask_trust(why_untrusted, hook)) is not None:
+        elif hook.verify_each_event and (why_not := ask_trust(why_untrusted, hook)) is not None:
             # The matcher of an untrusted hook is not even compiled: it could be made to take long.
             if hook.needs_trust and not hook.required:
                 draft.skip(hook, SkipKind.UNTRUSTED, why_not)
@@ -63,7 +63,7 @@ def plan(
         subject=subject,
         hooks=chosen,
         sequential=any(hook.sequential for hook in chosen),
-        kept_back=tuple(draft.kept_back),
+        skips=tuple(draft.skips),
         unmatched=tuple(unmatched),
     )
 
@@ -86,7 +86,7 @@ class HookPlanner:
     def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
         """The plan for an event about a subject, or None when no hook has to run."""
         hooks = self._hooks_of(event)
-        cached = self._cache.get((event, subject, at_approval.get()))
+        cached = self._cache.get((event, subject, at_permission_request.get()))
         # The same tuple of hooks means that the settings have not changed. Trust is asked for at every event: a script
         # may have changed since it was trusted, even by the agent itself.
         if cached is None or cached.hooks is not hooks or (cached.guests and self._is_trust_changed(cached)):
@@ -102,21 +102,21 @@ class HookPlanner:
 
     def why_nothing_runs(self, event: HookEventName, subject: str | None = None) -> str:
         """Return the reason for which no hook of the event runs, after there was no plan for it."""
-        cached = self._cache.get((event, subject, at_approval.get()))
+        cached = self._cache.get((event, subject, at_permission_request.get()))
         return cached.why_nothing_runs if cached is not None else "no hook is configured"
 
     def untrusted(self, event: HookEventName, subject: str | None = None) -> tuple[str, ...]:
         """The hooks that would have run for the event if they were trusted, after there was no plan for it."""
-        cached = self._cache.get((event, subject, at_approval.get()))
+        cached = self._cache.get((event, subject, at_permission_request.get()))
         return () if cached is None else cached.untrusted
 
     def _is_trust_changed(self, cached: "_Cached") -> bool:
         return cached.why_untrusted != [ask_trust(self._why_untrusted, hook) for hook in cached.guests]
 
     def _make(self, hooks: tuple[HookEntry, ...], event: HookEventName, subject: str | None) -> "_Cached":
-        guests = tuple(hook for hook in hooks if hook.is_asked_about)
+        guests = tuple(hook for hook in hooks if hook.verify_each_event)
         distrust = {id(hook): ask_trust(self._why_untrusted, hook) for hook in guests}
-        asks_person = at_approval.get()
+        asks_person = at_permission_request.get()
         new_plan = plan(
             hooks,
             event,
@@ -127,7 +127,7 @@ class HookPlanner:
         cached = _Cached(
             hooks, guests, list(distrust.values()), new_plan, "" if new_plan.hooks else _why_nothing(new_plan)
         )
-        cached.untrusted = tuple(skip.hook.label for skip in new_plan.kept_back if skip.kind is SkipKind.UNTRUSTED)
+        cached.untrusted = tuple(skip.hook.label for skip in new_plan.skips if skip.kind is SkipKind.UNTRUSTED)
         if len(self._cache) >= _MAX_CACHED:
             self._cache.clear()
         self._cache[event, subject, asks_person] = cached
@@ -150,10 +150,10 @@ class _Draft:
 
     def __init__(self) -> None:
         self.chosen: dict[object, HookEntry] = {}
-        self.kept_back: list[Skip] = []
+        self.skips: list[Skip] = []
 
     def skip(self, hook: HookEntry, kind: SkipKind, detail: str) -> None:
-        self.kept_back.append(Skip(hook=hook, kind=kind, detail=detail))
+        self.skips.append(Skip(hook=hook, kind=kind, detail=detail))
 
     def add(self, hook: HookEntry) -> None:
         # With another environment or other limits the same command is another guard, and so is a final one, which can't
@@ -161,7 +161,7 @@ class _Draft:
         key = (
             # For a hook of another agent also its words, its event and its rule: there it is another hook then.
             _run_key(hook),
-            (hook.dialect, hook.their_event, hook.condition),
+            (hook.dialect, hook.foreign_event, hook.condition),
             # One that is not waited for decides nothing, and one that is refused only fails: neither replaces a guard.
             (hook.is_async, hook.refusal),
             # In another project the same words name other files.
@@ -203,7 +203,7 @@ def _run_key(hook: HookEntry) -> Hashable:
 
 
 def _why_nothing(new_plan: HookExecutionPlan) -> str:
-    kinds = Counter(skip.kind.value for skip in new_plan.kept_back) + Counter({"not matching": len(new_plan.unmatched)})
+    kinds = Counter(skip.kind.value for skip in new_plan.skips) + Counter({"not matching": len(new_plan.unmatched)})
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     return f"hooks: {counted}" if counted else "no hook is configured"
 

@@ -125,7 +125,7 @@ class HookRunner:
 
     def _as_trusted_now(self, hooks: _Hooks) -> _Hooks:
         """Hooks that have waited for others; one that has changed since the event was planned will fail."""
-        reasons = [ask_trust(self._why_untrusted, hook) if hook.is_asked_about else None for hook in hooks]
+        reasons = [ask_trust(self._why_untrusted, hook) if hook.verify_each_event else None for hook in hooks]
         if not any(reasons):
             return hooks
         return [hook if why is None else refused(hook, why) for hook, why in zip(hooks, reasons, strict=True)]
@@ -239,7 +239,7 @@ def _in_normal_form(
     return [
         run
         if run.answer is None
-        or not run.hook.counts
+        or not run.hook.is_enforced
         or (answer := in_normal_form(run.answer, hook_input, arguments)) is run.answer
         else msgspec.structs.replace(run, answer=answer)
         for run in runs
@@ -301,13 +301,13 @@ def _next_input(
 ) -> Mapping[str, Any]:
     """The input of the next of these hooks: the event as it would go on if the chain ended now."""
     # A guard must judge the prompt that is sent, without the changes of hooks that only watch.
-    guards = any(hook.counts for hook in hooks)
+    guards = any(hook.is_enforced for hook in hooks)
     answers = [
         run.answer
         for run in runs
         if run.answer is not None
         and (run.success or run.hook.dialect != OWN_DIALECT)
-        and (run.hook.counts or not guards)
+        and (run.hook.is_enforced or not guards)
     ]
     if not answers:
         return first

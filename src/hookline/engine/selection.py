@@ -107,7 +107,7 @@ def layers_of(verdict: Verdict) -> tuple[ToolLimit, ...]:
     """The choice that the hooks of each layer made together, the least trusted layer first."""
     by_rank: dict[int, list[ToolSelection]] = {}
     for run in verdict.runs:
-        tools = None if run.answer is None or not run.hook.counts else or_none(run.answer.tools)
+        tools = None if run.answer is None or not run.hook.is_enforced else or_none(run.answer.tools)
         if tools is not None:
             by_rank.setdefault(run.hook.rank, []).append(tools)
     return tuple(

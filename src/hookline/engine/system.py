@@ -140,7 +140,7 @@ class HookSystem:
     @property
     def has_approval_hooks(self) -> bool:
         """Whether hooks may have to run before a person is asked to allow a tool."""
-        return self._parts is None or any(hook.at_approval for hook in self._parts.settings.hooks)
+        return self._parts is None or any(hook.at_permission_request for hook in self._parts.settings.hooks)
 
     def get_registry(self) -> HookRegistry:
         """The hooks that are configured."""
@@ -353,7 +353,7 @@ class HookSystem:
 
     def _report_plan(self, plan: HookExecutionPlan, event_log: EventLog) -> None:
         # Before anything is written about these hooks: a command may contain a secret of its own `env`.
-        others = (*plan.unmatched, *(skip.hook for skip in plan.kept_back))
+        others = (*plan.unmatched, *(skip.hook for skip in plan.skips))
         for hook in (*plan.hooks, *others):
             if hook.env and (not hook.needs_trust or hook in plan.hooks):
                 self.redactor.learn(hook.env)

@@ -132,7 +132,7 @@ class RemoteWorker:
         fields: Mapping[str, Any] = message.get("input") or {}
         subject = fields.get(field) if field is not None and isinstance(fields, Mapping) else None
         plan = self._system.explain(event, subject if isinstance(subject, str) else None)
-        skip = next((skip for skip in plan.kept_back if skip.kind in _UNGUARDED), None)
+        skip = next((skip for skip in plan.skips if skip.kind in _UNGUARDED), None)
         if skip is None or (skip.kind is SkipKind.DISABLED and plan.hooks):
             return None
         return f"its hook {skip.hook.label} does not run: {skip.reason}"

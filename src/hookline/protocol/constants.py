@@ -41,8 +41,8 @@ CHILD_MARK = "HOOKLINE_RUN"
 WORKER_VARIABLE = "HOOKLINE_WORKER"
 
 
-at_approval: ContextVar[bool] = ContextVar("at_approval", default=False)
-"""True while BeforeTool is fired because the user is about to be asked: then only hooks with `at_approval` run."""
+at_permission_request: ContextVar[bool] = ContextVar("at_permission_request", default=False)
+"""True while BeforeTool is fired because the user is about to be asked; only hooks with this field run then."""
 
 
 class HookType(StrEnum):

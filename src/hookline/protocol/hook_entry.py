@@ -245,9 +245,9 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """True for hooks of a project's settings file, which run only when a person has accepted them."""
     dialect: str = OWN_DIALECT
     """The format of its input and output: hookline's own, or that of the agent that it was written for."""
-    their_event: str | None = None
+    foreign_event: str | None = None
     """That agent's name of the event, where its settings use it; None means any that this event stands for."""
-    at_approval: bool = False
+    at_permission_request: bool = False
     """True for a hook that runs when a person would be asked to allow a tool (PermissionRequest), and not before."""
     condition: str | None = None
     """The key `if`: a rule such as `Bash(git *)` for the calls that it runs for."""
@@ -269,7 +269,7 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The directory of a project inside the session's own, if the hook is from there: it runs and is trusted there."""
     mode: HookMode = HookMode.ENFORCE
     is_applied: bool = True
-    """False for a hook of a lifecycle event whose answers are only logged; see `counts`."""
+    """False for a hook of a lifecycle event whose answers are only logged; see `is_enforced`."""
 
     @property
     def type(self) -> HookType:
@@ -297,22 +297,22 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
         return self.disabled_by is None
 
     @property
-    def is_asked_about(self) -> bool:
+    def verify_each_event(self) -> bool:
         """True if trust must be checked again before each event, because its scripts may have changed."""
         return self.needs_trust or (self.policy is not None and bool(self.policy.files))
 
     @property
-    def counts(self) -> bool:
+    def is_enforced(self) -> bool:
         """Whether its answers are applied: on lifecycle events only if settings say so, never in a trial."""
-        return self.mode is HookMode.ENFORCE and self.would_count
+        return self.mode is HookMode.ENFORCE and self.would_be_enforced
 
     @property
-    def would_count(self) -> bool:
+    def would_be_enforced(self) -> bool:
         """Whether its answers are applied, or would be if it were not on trial."""
         return self.is_applied or self.event not in LIFECYCLE_EVENTS
 
     @property
-    def why_strict(self) -> str:
+    def fail_closed_reason(self) -> str:
         """The reason for which its failure blocks."""
         if self.required:
             return "it is required"
@@ -330,7 +330,7 @@ def particulars(hook: HookEntry) -> dict[str, Any]:
     """Return the options that differ from those of an ordinary command, under their names in settings."""
     given = {
         "dialect": hook.dialect if hook.dialect != OWN_DIALECT else None,
-        "theirEvent": hook.their_event,
+        "theirEvent": hook.foreign_event,
         "if": hook.condition,
         **hook.run.to_dict(),
         "async": hook.is_async or None,

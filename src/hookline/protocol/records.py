@@ -271,5 +271,5 @@ def hook_place(hook: HookEntry) -> dict[str, Any]:
         "source": hook.source.value,
         "origin": hook.origin,
         "location": hook.location,
-        **({} if hook.dialect == OWN_DIALECT else {"dialect": hook.dialect, "their_event": hook.their_event}),
+        **({} if hook.dialect == OWN_DIALECT else {"dialect": hook.dialect, "their_event": hook.foreign_event}),
     }

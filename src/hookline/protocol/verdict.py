@@ -50,7 +50,7 @@ class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The subject of the event, which matchers are compared with: a tool's name, a trigger."""
     hooks: tuple[HookEntry, ...]
     sequential: bool
-    kept_back: tuple[Skip, ...] = ()
+    skips: tuple[Skip, ...] = ()
     """Hooks that are disabled, not trusted, or duplicates."""
     unmatched: tuple[HookEntry, ...] = ()
     """Hooks whose matcher does not match: with many hooks most of them, so no sentence is made before it is needed."""
@@ -76,7 +76,7 @@ class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Every hook that does not run, and why."""
         details = ((hook, f"{hook.matcher!r} does not match {self.subject!r}") for hook in self.unmatched)
         unmatched = (Skip(hook=hook, kind=SkipKind.UNMATCHED, detail=detail) for hook, detail in details)
-        return (*self.kept_back, *unmatched)
+        return (*self.skips, *unmatched)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as `hookline fire --json` shows it."""
@@ -329,7 +329,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
             return (self.decider.shown,)
         if not (self.blocked or self.stop or self.ask or self.go_on or self.invalid is not None):
             return ()
-        runs = [run for run in self.runs if run.answer is not None and run.hook.counts]
+        runs = [run for run in self.runs if run.answer is not None and run.hook.is_enforced]
         answers = [(run.hook.label, run.who, run.answer) for run in runs if run.answer is not None]
         if self.ask:
             return tuple(who for _, who, answer in answers if answer.asks)
@@ -349,13 +349,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     @property
     def allowed(self) -> bool:
         """True when a hook explicitly allowed it; the absence of an objection is not an approval."""
-        answers = [run.answer for run in self.runs if run.answer is not None and run.hook.counts and run.success]
+        answers = [run.answer for run in self.runs if run.answer is not None and run.hook.is_enforced and run.success]
         return not self.blocked and any(one.is_explicit and one.decision in _YES for one in answers)
 
     @property
     def unapplied(self) -> tuple[Unapplied, ...]:
         """The effects that hooks of a lifecycle event asked for, and that their settings don't allow."""
-        watched = [run for run in self.runs if not run.hook.counts and run.hook.mode is HookMode.ENFORCE]
+        watched = [run for run in self.runs if not run.hook.is_enforced and run.hook.mode is HookMode.ENFORCE]
         answers = [(run.hook, run.answer) for run in watched if run.answer is not None]
         return tuple(Unapplied(hook, asked) for hook, answer in answers if (asked := wishes(answer)))
 
@@ -420,11 +420,11 @@ def would_have(run: HookExecutionResult) -> Iterator[tuple[str, str | None]]:
 
     Only what its event lets hooks do: no block is heard after a model call, for example.
     """
-    if run.event in WATCHED_EVENTS or not run.hook.would_count:
+    if run.event in WATCHED_EVENTS or not run.hook.would_be_enforced:
         return
     if run.failed and run.hook.on_error is OnError.BLOCK:
         if run.event in BLOCKABLE_EVENTS:
-            yield _BLOCK, run.error or f"it failed, and {run.hook.why_strict}"
+            yield _BLOCK, run.error or f"it failed, and {run.hook.fail_closed_reason}"
         return
     if (answer := run.answer) is None:
         return
@@ -467,6 +467,6 @@ def describe_hook(hook: HookEntry) -> dict[str, Any]:
         **particulars(hook),
         **({"policyVersion": hook.policy.version} if hook.policy else {}),
         **({"refusal": hook.refusal} if hook.refusal else {}),
-        **({} if hook.counts else {"applied": False}),
+        **({} if hook.is_enforced else {"applied": False}),
         **(hook.limits.to_dict() if hook.limits else {}),
     }

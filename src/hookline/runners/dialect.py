@@ -33,7 +33,7 @@ def prepare(
                 HookInvocation(hook=hook, hook_input=hook_input, stdin=stdin, env=env, fault=hook.refusal)
             )
             continue
-        key = hook.dialect, hook.their_event
+        key = hook.dialect, hook.foreign_event
         try:
             dialect_input = inputs.get(key) or inputs.setdefault(key, _dialect_input(hook, hook_input, inherited))
             if dialect_input.why_not(hook) is not None:
@@ -65,7 +65,7 @@ def why_not_run(hook: HookEntry, hook_input: Mapping[str, Any]) -> str:
     if hook.dialect != OWN_DIALECT:
         with suppress(Exception):
             dialect = dialect_of(hook.dialect)
-            event = dialect.event(hook.event, hook.their_event, hook_input)
+            event = dialect.event(hook.event, hook.foreign_event, hook_input)
             return (
                 DialectInput(dialect=dialect, event=event, stdin=b"", env={}).why_not(hook)
                 or f"its rule {hook.condition!r} did not match then"
@@ -87,7 +87,7 @@ def _dialect_input(hook: HookEntry, hook_input: Mapping[str, Any], inherited: Ma
     if dialect.transcript is not None:
         copy = COPIES.copy_of(str(hook_input.get("transcript_path") or ""), dialect.name, dialect.transcript)
         hook_input = {**hook_input, "transcript_path": copy}
-    event = dialect.event(hook.event, hook.their_event, hook_input)
+    event = dialect.event(hook.event, hook.foreign_event, hook_input)
     stdin = stringify_json(dialect.tell(event)) + dialect.input_end
     return DialectInput(dialect=dialect, event=event, stdin=stdin, env={**inherited, **dialect.environment(event)})
 

@@ -451,7 +451,7 @@ def test_a_hook_is_switched_off_wherever_it_is(company: Company, project: Path, 
     assert _eventually(lambda: not machine.fires().blocked)
     system = machine.config.get_hook_system()
     assert system is not None
-    (skip,) = system.explain(HookEventName.BEFORE_TOOL, "x").kept_back
+    (skip,) = system.explain(HookEventName.BEFORE_TOOL, "x").skips
     assert "switched it off: false alarms (until " in skip.detail
     company.gives(company.switches(version=2))
     assert _eventually(lambda: machine.fires().blocked)

@@ -95,10 +95,10 @@ def _outcome(run: HookExecutionResult, subject: str) -> str:
     row = event_table.EVENT_TABLE[run.event]
     if run.failed:
         return f"failed: it {show_ending(run)}"
-    if row.only_watches or not run.hook.counts:
+    if row.observe_only or not run.hook.is_enforced:
         return ""
     if run.answer is not None and run.answer.stops:
         return "stopped the agent"
-    if run.blocks and row.can_go_on:
+    if run.blocks and row.block_continues_turn:
         return "made the agent go on"
     return f"blocked {subject}" if row.can_block and run.blocks else f"let {subject} pass"

@@ -11,7 +11,7 @@ from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.verdict import wishes
 
-ONLY_WATCHES = "its hooks only watch, and nothing that they answer is applied"
+OBSERVE_ONLY = "its hooks only watch, and nothing that they answer is applied"
 
 IS_WORKER = 'this program is a worker, and decides nothing when it is started for one event; add "worker": true'
 
@@ -34,24 +34,24 @@ def _is_ready_line(hook: HookEntry, answer: Answer) -> bool:
 
 def _on_use(hook: HookEntry, answer: Answer) -> Iterator[str]:
     event, row = hook.event, EVENT_TABLE[hook.event]
-    if row.only_watches:
+    if row.observe_only:
         if answer.blocks:
-            yield f"a block has no effect on {event}: {ONLY_WATCHES}"
+            yield f"a block has no effect on {event}: {OBSERVE_ONLY}"
         elif answer.is_specific or answer.stops:
-            yield ONLY_WATCHES
+            yield OBSERVE_ONLY
         return
-    if not hook.counts:
+    if not hook.is_enforced:
         if requests := wishes(answer):
             yield f"it answers with {' and '.join(requests)}, which has no effect; {LIFECYCLE_REMEDY}"
         return
-    if answer.blocks and not row.can_block and not row.can_go_on:
+    if answer.blocks and not row.can_block and not row.block_continues_turn:
         effect = "only passes its reason on to the model" if event is HookEventName.AFTER_TOOL else "has no effect"
         yield f'a block {effect} on {event}; to end the session answer {{"continue": false}}'
     if answer.asks and not row.can_ask:
         yield "'ask' asks nobody here and counts as allow; to refuse answer deny"
-    if or_none(answer.llm_response) is not None and row.comes_before and not answer.blocks:
+    if or_none(answer.llm_response) is not None and row.is_pre and not answer.blocks:
         yield "llm_response counts only beside a decision of block or deny; without one the model is called"
-    if row.comes_before and _drops_all(or_none(answer.llm_request)):
+    if row.is_pre and _drops_all(or_none(answer.llm_request)):
         yield f"{NOTHING_LEFT}; {NOTHING_LEFT_REMEDY}"
 
 

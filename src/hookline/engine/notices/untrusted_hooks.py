@@ -28,11 +28,11 @@ class TrustNotice:
 
     def report(self, plan: HookExecutionPlan) -> None:
         """Reports the hooks that wait, if the plan has one that was not reported."""
-        kept_back = [(skip.hook, skip.detail) for skip in plan.kept_back if skip.kind is SkipKind.UNTRUSTED]
-        if all(_key(*found) in self._reported for found in kept_back):
+        skips = [(skip.hook, skip.detail) for skip in plan.skips if skip.kind is SkipKind.UNTRUSTED]
+        if all(_key(*found) in self._reported for found in skips):
             return
         by_reason: dict[str, list[HookEntry]] = {}
-        for hook, why in self._fresh((*kept_back, *self._waiting())):
+        for hook, why in self._fresh((*skips, *self._waiting())):
             by_reason.setdefault(why, []).append(hook)
         for why, hooks in list(by_reason.items())[:_MOST_REASONS]:
             warn_user(_line(hooks, why))

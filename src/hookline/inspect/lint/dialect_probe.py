@@ -77,7 +77,7 @@ def _listed(shown: Sequence[str]) -> str:
 
 async def _effects(hook: HookEntry, words: Words, setup: Setup, runner: HookRunner) -> list[_Effect]:
     effects: list[_Effect] = []
-    hook = replace(hook, dialect=words.name, their_event=None)
+    hook = replace(hook, dialect=words.name, foreign_event=None)
     for subject, fields in samples(hook.event, setup):
         if match(hook, subject):
             verb = await _verb(hook, fields, setup, runner)

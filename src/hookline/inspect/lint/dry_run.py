@@ -144,7 +144,7 @@ def _failure(run: HookExecutionResult, row: EventRow) -> tuple[str, str]:
     how = f"{show_ending(run)}{f' ({line})' if line else ''}"
     could_not_run = run.error is not None or run.signal is not None or run.exit_code in COULD_NOT_RUN
     if run.blocks:
-        return "run-failed", f"{how}; {run.hook.why_strict}, so this failure blocks"
+        return "run-failed", f"{how}; {run.hook.fail_closed_reason}, so this failure blocks"
     if could_not_run:
         # A worker's own message says what else to look for, such as a first line that was not flushed.
         is_slow = run.error == f"timed out after {show_ms(run.hook.timeout_ms)}"

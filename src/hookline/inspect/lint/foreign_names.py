@@ -154,7 +154,7 @@ class _Look:
                 yield _Evidence("tool", theirs, ours, *self._named[theirs])
 
     def _events(self, words: Words) -> Iterator[_Evidence]:
-        told = (self._hook.their_event,) if self._hook.their_event else self._told.events[self._hook.event]
+        told = (self._hook.foreign_event,) if self._hook.foreign_event else self._told.events[self._hook.event]
         if _EVENT_FIELD not in self._everything or any(map(self._has, told)):
             return
         for name in words.events[self._hook.event]:

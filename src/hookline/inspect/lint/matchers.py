@@ -59,7 +59,7 @@ def plans_of(event: HookEventName, setup: Setup) -> list[HookExecutionPlan]:
     """The plans for everything that an event may be about."""
     hooks = setup.active(event)
     everything = plan(hooks, event)
-    if not everything.kept_back and not everything.sequential:
+    if not everything.skips and not everything.sequential:
         return [everything]  # it stands for all: no subject makes a duplicate or a sequence of fewer hooks
     subjects = dict.fromkeys(subjects_of(event, setup))
     if event in _TOOL_EVENTS:
@@ -71,8 +71,8 @@ def plans_of(event: HookEventName, setup: Setup) -> list[HookExecutionPlan]:
 def duplicates(plans: Sequence[HookExecutionPlan]) -> list[Skip]:
     """The hooks that run in none of the plans, because another hook with the same command runs instead."""
     running = {place_of(hook) for plan in plans for hook in plan.hooks}
-    kept_back = [skip for plan in plans for skip in plan.kept_back]
-    return [skip for skip in kept_back if skip.kind is SkipKind.DUPLICATE and place_of(skip.hook) not in running]
+    skips = [skip for plan in plans for skip in plan.skips]
+    return [skip for skip in skips if skip.kind is SkipKind.DUPLICATE and place_of(skip.hook) not in running]
 
 
 def place_of(hook: HookEntry) -> tuple[str, str]:

@@ -106,7 +106,7 @@ def _plan_cause(agent: str, cwd: str, tool: str) -> _Cause | None:
         plan = system.explain(HookEventName.BEFORE_TOOL, tool)
     finally:
         system.dispose()
-    kept = [skip for skip in plan.kept_back if skip.kind in (SkipKind.DISABLED, SkipKind.UNTRUSTED)]
+    kept = [skip for skip in plan.skips if skip.kind in (SkipKind.DISABLED, SkipKind.UNTRUSTED)]
     if plan.hooks:
         return None
     if not kept:

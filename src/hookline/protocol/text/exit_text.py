@@ -69,7 +69,7 @@ def failure_notice(run: "HookExecutionResult") -> str:
     doubt = None if run.answer is None else run.answer.doubt
     how = f"gave an answer that can't be understood: {doubt}" if doubt and not run.failed else show_ending(run)
     # Without onError only a hook blocks of which nobody knows how it ended.
-    why = hook.why_strict if hook.on_error == "block" else "it may have denied"
+    why = hook.fail_closed_reason if hook.on_error == "block" else "it may have denied"
     effect = f"and blocks because {why}" if run.blocks else "so it had no effect"
     label = hook.label if len(hook.label) <= _LONGEST_LABEL else f"{hook.label[:_LONGEST_LABEL]}…"
     text = f"The {run.event} hook {label} {how}{f' ({line})' if line else ''}, {effect}."

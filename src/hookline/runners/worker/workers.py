@@ -109,7 +109,7 @@ class Workers:
             if not event.is_returned:
                 return self._why_not_cold(invocation, cwd, running)
             change = self._sources.snapshot(hook, cwd, invocation.env).change(running.program)
-            if hook.is_asked_about:
+            if hook.verify_each_event:
                 return _unasked(_changed(change))
         return _unasked(
             f"{change} changed while its worker was started, {_MOST_TRIES} times in a row; "
@@ -121,7 +121,7 @@ class Workers:
         hook = invocation.hook
         if hook.worker is not None and not hook.worker.runs_cold:
             return _unasked(running.worker.why_given_up() or "its worker failed too often")
-        if hook.is_asked_about and (now := self._sources.snapshot(hook, cwd, invocation.env)) != running.program:
+        if hook.verify_each_event and (now := self._sources.snapshot(hook, cwd, invocation.env)) != running.program:
             return _unasked(_changed(now.change(running.program)))
         return None
 

@@ -145,7 +145,7 @@ def _identity(hook: HookEntry) -> object:
     run = hook.run
     place = run.shell if isinstance(run, CommandLine) else run.url if isinstance(run, HttpTarget) else None
     keys = (hook.condition, place, hook.is_async)
-    return (hook.dialect, hook.event, hook.their_event, hook.matcher, hook.type, hook.command, hook.args, env, keys)
+    return (hook.dialect, hook.event, hook.foreign_event, hook.matcher, hook.type, hook.command, hook.args, env, keys)
 
 
 def _label(raw: Any) -> str:

@@ -345,8 +345,8 @@ class HookReader:
             is_canary=self._layer.is_canary,
             is_applied=self._is_applied(event, is_theirs=table is not None),
             dialect=context.dialect,
-            their_event=context.event if table is not None and context.event in table.events else None,
-            at_approval=table is not None and context.event in table.at_approval,
+            foreign_event=context.event if table is not None and context.event in table.events else None,
+            at_permission_request=table is not None and context.event in table.at_permission_request,
             **{"refusal": refusal, **keys.fields(path, self._problems)},
         )
 
@@ -407,8 +407,8 @@ class HookReader:
             project=self._layer.project,
             # An unknown dialect has no format to answer in.
             dialect=OWN_DIALECT if table is None else context.dialect,
-            their_event=context.event if table is not None and context.event in table.events else None,
-            at_approval=table is not None and context.event in table.at_approval,
+            foreign_event=context.event if table is not None and context.event in table.events else None,
+            at_permission_request=table is not None and context.event in table.at_permission_request,
             required=hook.required,
             policy=self._layer.policy and self._layer.policy.mark,
             is_applied=self._is_applied(event, is_theirs=table is not None),

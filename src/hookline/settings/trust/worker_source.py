@@ -89,7 +89,7 @@ def _identity(directory: str) -> tuple[int, int] | None:
 
 def _program_files(hook: HookEntry, files: Sequence[_File]) -> list[_File]:
     """Those of the files that a hook names which are its program; where trust is asked for, all of them are."""
-    return [file for file in files if hook.is_asked_about or not file[0].endswith(_WRITTEN)]
+    return [file for file in files if hook.verify_each_event or not file[0].endswith(_WRITTEN)]
 
 
 def _policy_fault(hook: HookEntry) -> str | None:

@@ -31,7 +31,11 @@ class HookCoverage:
     def gaps(self) -> tuple[Shown, ...]:
         """The effects that the hook's event allows and no case has shown."""
         row = EVENT_TABLE[self.hook.event]
-        can = {Shown.BLOCK: row.can_block or row.can_go_on, Shown.ALLOW: True, Shown.REWRITE: not row.only_watches}
+        can = {
+            Shown.BLOCK: row.can_block or row.block_continues_turn,
+            Shown.ALLOW: True,
+            Shown.REWRITE: not row.observe_only,
+        }
         return tuple(kind for kind in Shown if can.get(kind, True) and not self.shown.get(kind))
 
 

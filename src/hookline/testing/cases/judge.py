@@ -81,7 +81,9 @@ def _hooks(expected: Expectation, verdict: Verdict) -> Iterator[Difference]:
     # A guard that crashes lets everything pass: a case that expects just that must not hide it.
     for label, run in failed.items():
         if label not in expected.fails:
-            meaning = f", and blocks, because {run.hook.why_strict}" if run.blocks else ", so it decided nothing"
+            meaning = (
+                f", and blocks, because {run.hook.fail_closed_reason}" if run.blocks else ", so it decided nothing"
+            )
             yield Difference("no failure", f"{label} does its work", f"{label} {why_failed(run)}{meaning}")
 
 

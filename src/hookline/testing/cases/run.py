@@ -138,7 +138,7 @@ class Bench:
         """The hooks that would run if they were trusted: without them the case says nothing about what they guard."""
         field = EVENT_TABLE[case.event].subject
         plan = system.explain(case.event, None if field is None else str(case.fields.get(field)))
-        skips = [skip for skip in plan.kept_back if skip.kind is SkipKind.UNTRUSTED]
+        skips = [skip for skip in plan.skips if skip.kind is SkipKind.UNTRUSTED]
         if not skips:
             return None
         more = f" (and {len(skips) - 1} more)" if len(skips) > 1 else ""

@@ -113,8 +113,8 @@ def test_what_would_be_blocked_is_what_the_mode_enforce_blocks(workbench: "Workb
     assert all(was == now.replace("would block", "blocked") for was, now in outcomes.values())
     assert outcomes["BeforeTool"] == ["blocked", "would block"]
     rows = EVENT_TABLE.items()
-    assert {event for event, row in rows if row.can_block or row.can_go_on} == BLOCKABLE_EVENTS
-    assert {event for event, row in rows if row.only_watches} == WATCHED_EVENTS
+    assert {event for event, row in rows if row.can_block or row.block_continues_turn} == BLOCKABLE_EVENTS
+    assert {event for event, row in rows if row.observe_only} == WATCHED_EVENTS
 
 
 @pytest.mark.req("CLAIM-001")

@@ -54,7 +54,15 @@ def test_what_is_written_runs_as_in_that_file(workbench: "Workbench") -> None:
     assert (written.enabled, written.problems) == (True, ())
 
     def comparable(hook: Any) -> tuple[Any, ...]:
-        return hook.event, hook.their_event, hook.dialect, hook.matcher, hook.command, hook.timeout_ms, hook.needs_trust
+        return (
+            hook.event,
+            hook.foreign_event,
+            hook.dialect,
+            hook.matcher,
+            hook.command,
+            hook.timeout_ms,
+            hook.needs_trust,
+        )
 
     assert list(map(comparable, written.hooks)) == list(map(comparable, in_place))
     assert [hook.name for hook in written.hooks] == ["guard", "guard-2"]

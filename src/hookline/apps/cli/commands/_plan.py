@@ -143,7 +143,7 @@ def _details(hook: Mapping[str, Any], report: Mapping[str, Any]) -> str:
         timeout = f"{timeout}, final: after all others, with the arguments as they will be used"
     if "mode" in hook:
         timeout = f"{timeout}, mode {hook['mode']}: what it decides does not count"
-    elif hook.get("applied") is False or EVENT_TABLE[report["event"]].only_watches:
+    elif hook.get("applied") is False or EVENT_TABLE[report["event"]].observe_only:
         timeout = f"{timeout}, what it answers is only logged"
     if not hook["matcher"] or EVENT_TABLE[report["event"]].matching is Matching.NEVER_ASKED:
         return timeout

@@ -61,9 +61,9 @@ def fire_lines(verdict: Verdict, log: Log, *, enabled: bool, project: str) -> It
         yield from _run_lines(run, project)
     yield from _note_lines(verdict)
     yield ""
-    if EVENT_TABLE[verdict.event].only_watches:
+    if EVENT_TABLE[verdict.event].observe_only:
         yield style.good("Allowed: ") + f"{verdict.event} hooks only watch, and their answers are not applied."
-    elif verdict.runs and not any(run.hook.would_count for run in verdict.runs):
+    elif verdict.runs and not any(run.hook.would_be_enforced for run in verdict.runs):
         yield style.good("Allowed: ") + f"what {verdict.event} hooks answer is not applied; {LIFECYCLE_REMEDY}."
     else:
         yield from _decision_lines(verdict)
@@ -202,7 +202,7 @@ def _effect_lines(verdict: Verdict) -> Iterator[str]:
     yield from _block("told to the model", verdict.note or "")
     yield from _block("told to the user", verdict.user_message or "")
     # Before a tool or model runs there is no result to hide, except a response in place of the model's.
-    if verdict.suppress and (verdict.response is not None or not EVENT_TABLE[verdict.event].comes_before):
+    if verdict.suppress and (verdict.response is not None or not EVENT_TABLE[verdict.event].is_pre):
         yield "The result is not shown to the user."
     if verdict.tools is not None:
         if not verdict.blocked:
