@@ -22,11 +22,12 @@ from hookline.errors import HooklineError, MissingExtraError, MissingPartError
 class _LazyModule:
     """Stands in for a module. Every attribute is the module's own, looked up whenever it is used."""
 
-    __slots__ = ("_extra", "_name")
+    __slots__ = ("_distribution", "_extra", "_name")
 
-    def __init__(self, name: str, extra: str | None) -> None:
+    def __init__(self, name: str, extra: str | None, distribution: str | None) -> None:
         self._name = name
         self._extra = extra
+        self._distribution = distribution
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(self._load(), attribute)
@@ -38,12 +39,16 @@ class _LazyModule:
             package = self._name.partition(".")[0]
             if self._extra is None or (error.name or "").partition(".")[0] != package:
                 raise
-            raise MissingExtraError(package, self._extra) from error
+            raise MissingExtraError(self._distribution or package, self._extra) from error
 
 
-def lazy_module(name: str, *, extra: str | None = None) -> Any:
-    """Return a stand-in for a module; if its package is missing, its first use raises MissingExtraError."""
-    return _LazyModule(name, extra)
+def lazy_module(name: str, *, extra: str | None = None, distribution: str | None = None) -> Any:
+    """Return a stand-in for a module.
+
+    With `extra`, its first use raises MissingExtraError if its package is missing; `distribution` is the name that pip
+    knows the package by, where that is another one.
+    """
+    return _LazyModule(name, extra, distribution)
 
 
 if TYPE_CHECKING:

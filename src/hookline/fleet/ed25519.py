@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from hookline.errors import MissingExtraError
 from hookline.extensions import lazy_module
 
 if TYPE_CHECKING:
@@ -10,18 +9,15 @@ if TYPE_CHECKING:
     from nacl import signing
     from nacl.signing import SigningKey
 else:
-    signing = lazy_module("nacl.signing")
-    nacl_errors = lazy_module("nacl.exceptions")
+    signing = lazy_module("nacl.signing", extra="fleet", distribution="pynacl")
+    nacl_errors = lazy_module("nacl.exceptions", extra="fleet", distribution="pynacl")
 
 SEED_BYTES = 32
 
 
 def signing_key(seed: bytes) -> "SigningKey":
     """The private key of a seed of `SEED_BYTES`."""
-    try:
-        return signing.SigningKey(seed)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pynacl", "fleet") from error
+    return signing.SigningKey(seed)
 
 
 def is_signed_by(public_key: bytes, message: bytes, signature: bytes) -> bool:
@@ -30,6 +26,4 @@ def is_signed_by(public_key: bytes, message: bytes, signature: bytes) -> bool:
         signing.VerifyKey(public_key).verify(message, signature)
     except (nacl_errors.CryptoError, TypeError, ValueError):  # the last two: a key or a signature of another length
         return False
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pynacl", "fleet") from error
     return True

@@ -1,9 +1,9 @@
 """OpenAI's and Anthropic's models through their own clients, against a local server that speaks their streams."""
 
 import asyncio
-import builtins
 import json
 import shlex
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
@@ -483,13 +483,6 @@ def test_without_a_key_the_remedy_is_told(make: Callable[[str], ClientModel], re
 @pytest.mark.parametrize("name", VENDORS)
 def test_without_the_package_one_line_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra has the package's name."""
-    real = builtins.__import__
-
-    def missing(module: str, *rest: Any) -> Any:
-        if module == name:
-            raise ImportError(name=name)
-        return real(module, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
+    monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=rf"\[agent,{name}\]"):
         VENDORS[name].make("m")

@@ -33,6 +33,7 @@ def test_bad_usage(words: list[str], message: str, capsys: pytest.CaptureFixture
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """An address needs the official package, and one line says how to get it."""
     monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.delitem(sys.modules, "hookline.gateway.http", raising=False)
     assert main(["mcp", "--name", "x", "--url", "http://127.0.0.1:9/"]) == 1
     error = capsys.readouterr().err
     assert error == (f"hookline: this needs the package mcp, which is not installed; run: {install_command('agent')}\n")
