@@ -79,7 +79,6 @@ ROWS = {
     "fire BeforeTool --input x": Row("Allowed"),
     "fire BeforeTool --settings hooks.json --input @input.json --json": Row('"event":"BeforeTool"'),
     "fire PreToolUse --dialect claude --tool Bash": Row("BeforeTool"),
-    "fire BeforeTool --times 20": Row("20"),
     "fire --plan BeforeTool": Row("guard"),
     "fire --plan BeforeTool --tool write_file": Row("guard"),
     "fire --plan SessionStart --subject startup --json": Row('"hooks": ?\\[\\]'),
@@ -126,7 +125,7 @@ ROWS = {
     "trust --revoke --all --project ../other": Row("Nothing was trusted"),
     "trust --revoke guard": Row("not trusted any more: guard"),
     "trust --revoke": Row("say whose trust to revoke", 1),
-    "init --user --language node": Row("wrote ~/.llxprt/settings.json"),
+    "init --user --language sh": Row("wrote ~/.llxprt/settings.json"),
     "init --worker": Row("wrote .llxprt/settings.json"),
     "init --pack shell": Row("wrote .llxprt/settings.json"),
 }

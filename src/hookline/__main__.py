@@ -40,21 +40,15 @@ def main() -> int:
     from hookline.apps.cli.streams import open_missing  # noqa: PLC0415 - after the handler is set
 
     open_missing()
-    from hookline.apps.cli.lazy_imports import load_argparse  # noqa: PLC0415
-
-    load_argparse()
-    from hookline.apps.cli.fast_exit import finish  # noqa: PLC0415
     from hookline.apps.cli.main import main as run_command  # noqa: PLC0415
 
     try:
-        code = run_command()
+        return run_command()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     finally:
         # The work is done: what is left is to end in an orderly way.
         set_handler(SIGINT, SIG_IGN)
-    finish(code)
-    return code
 
 
 def _pass_on(problem: "sys.UnraisableHookArgs") -> None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 
-from hookline.apps.cli.lazy_imports import load_msgspec, load_pathlib
 from hookline.errors import HooklineError, MissingExtraError
 from hookline.extensions import lazy_module, missing_part
 from hookline.protocol.text.strings import visible, warn_user
@@ -179,8 +178,6 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
 
 
 def _show_state() -> int:
-    load_pathlib()
-    load_msgspec()
     shown: int = import_module("hookline.apps.cli.commands._state").print_state()
     return shown
 
@@ -219,8 +216,6 @@ def _guarded(work: Callable[[], int]) -> int:
 
 def _answer_agent(words: tuple[str, ...], at_start: Callable[[], None]) -> int:
     """Answers an agent, whose words are not for argparse: what can't be understood has to be refused."""
-    load_pathlib()
-    load_msgspec()
     at_start()
     return hook.answer(words)
 
@@ -244,8 +239,6 @@ def _is_directory_gone() -> bool:
 
 def load_command(name: str) -> "tuple[Command, Parser]":
     """The command of this name, with the parser of its options."""
-    load_pathlib()
-    load_msgspec()
     try:
         command: Any = import_module(f"hookline.apps.cli.commands.{name}")
     except ModuleNotFoundError as error:

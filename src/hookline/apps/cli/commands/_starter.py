@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hookline.apps.cli.commands import _starter_guards as guards
 from hookline.extensions import PACK_PREFIX, lazy_module
 from hookline.settings.decode.schema import settings_schema
 from hookline.testing.cases.schema import cases_schema
@@ -21,58 +20,10 @@ else:
 HOOK_NAME = "guard-secrets"
 DENIED = {"tool_name": "read_file", "tool_input": {"file_path": ".env"}}
 ALLOWED = {"tool_name": "read_file", "tool_input": {"file_path": "notes.txt"}}
-HOOKS = {
-    "python": (f"{HOOK_NAME}.py", guards.PYTHON),
-    "node": (f"{HOOK_NAME}.js", guards.NODE),
-    "sh": (f"{HOOK_NAME}.sh", guards.SH),
-}
-WORKERS = {"python": guards.PYTHON_WORKER, "node": guards.NODE_WORKER}
-"""The same guards as programs that stay; docs/workers.md shows them."""
+SUFFIXES = {"python": ".py", "sh": ".sh"}
+"""The languages that a guard can be written in."""
 SCHEMA_FOLDER = "schema"
 
-_SETTINGS = """\
-// Settings of hookline. Comments and trailing commas are fine; after a change: hookline check
-{{
-  // So that an editor knows every key; hookline schema prints it.
-  "$schema": "./schema/settings.schema.json",
-
-  // Without this nothing runs.
-  "enableHooks": true,
-
-{hooks}
-  "hooksConfig": {{
-    // Hooks around prompts and sessions (BeforeAgent, AfterAgent, …) can block, go on and add context; "watch" logs it.
-    "lifecycle": "apply",
-  }},
-}}
-"""
-
-_GUARD = """\
-  "hooks": {{
-    // When: BeforeTool, AfterTool, BeforeModel, AfterModel, BeforeToolSelection, BeforeAgent, AfterAgent,
-    // SessionStart, SessionEnd, PreCompress or Notification.
-    "BeforeTool": [
-      {{
-        // For which tools: a regular expression, found anywhere in the tool's name, hence ^ and $.
-        // There is more to say about commands: "use": ["hookline:shell"], see hookline list --packs.
-        "matcher": "^(read_file|write_file|replace|search_file_content|run_shell_command)$",
-        "hooks": [
-          {{
-            "type": "command",
-            "name": "{name}",
-            "description": "Keeps the agent away from files with secrets.",
-{program}
-            "command": {command},{worker}
-            // Milliseconds.
-            "timeout": 10000,
-            // "block": if the guard itself fails, the tool is not run.
-            "onError": "block",
-          }},
-        ],
-      }},
-    ],
-  }},
-"""
 _AS_COMMAND = """\
             // The program. It reads the event as JSON on stdin; exit code 2 blocks, and stderr says why."""
 _AS_WORKER = """\
@@ -81,83 +32,42 @@ _STAYS = """
             // It is started once, and gets one line for each event: docs/workers.md.
             "worker": true,"""
 
-_USE = """\
-  // Guards that come with hookline. hookline list --packs PACK shows every rule; to change one:
-  // {{"pack": "hookline:shell", "allow": ["git-discard"], "ask": ["git push *"]}}
-  "use": {packs},
 
-  // Your own hooks: "BeforeTool": [{{"matcher": "…", "hooks": [{{"type": "command", "command": "…"}}]}}]
-  "hooks": {{}},
-"""
-
-_CASES = f"""\
-#:schema ./{SCHEMA_FOLDER}/cases.schema.json
-# What {HOOK_NAME} must decide. Nothing is read or written: hookline test
-
-[defaults]
-tool = "read_file"
-
-[[case]]
-name = "files with secrets are off limits"
-each.arguments.file_path = [
-  ".env",
-  ".env.local",
-  "config/../.ENV.production",
-  "server.pem",
-  "~/.ssh/id_ed25519",
-]
-expect = {{ outcome = "blocked", reason = "off limits", by = "{HOOK_NAME}" }}
-
-[[case]]
-name = "they can't be changed or searched either"
-each = [
-  {{ tool = "write_file", arguments = {{ file_path = ".env", content = "DEBUG=1" }} }},
-  {{ tool = "replace", arguments = {{ file_path = ".env", old_string = "0", new_string = "1" }} }},
-  {{ tool = "search_file_content", arguments = {{ pattern = "KEY", path = ".env.local" }} }},
-]
-expect = {{ outcome = "blocked", by = "{HOOK_NAME}" }}
-
-[[case]]
-name = "other files are not, and a text may mention .env"
-each = [
-  {{ arguments = {{ file_path = "notes.txt" }} }},
-  {{ arguments = {{ file_path = ".env.example" }} }},
-  {{ arguments = {{ file_path = "src/environment.py" }} }},
-  {{ tool = "write_file", arguments = {{ file_path = "notes.txt", content = "Copy .env.example to .env" }} }},
-  {{ tool = "search_file_content", arguments = {{ pattern = "API_KEY", include = "*.py" }} }},
-]
-expect = {{ outcome = "allowed", ran = "{HOOK_NAME}" }}
-"""
-
-ASSOCIATION = '"files.associations": { "**/.llxprt/settings.json": "jsonc" }'
-_EDITOR = f"""\
-{{
-  // So that comments in the settings of hookline are not marked as errors.
-  {ASSOCIATION}
-}}
-"""
+def guard_program(language: str, *, is_worker: bool) -> str:
+    """Return the guard's program."""
+    if language == "sh":
+        return _template("guard.sh.txt")
+    return _template("worker.py.txt" if is_worker else "command.py.txt", RULE=_template("rule.py.txt"))
 
 
 def guard_settings(command: str, *, is_worker: bool = False) -> str:
-    """A commented settings file with one hook of this command."""
-    guard = _GUARD.format(
-        name=HOOK_NAME,
-        program=_AS_WORKER if is_worker else _AS_COMMAND,
-        command=json.dumps(command),
-        worker=_STAYS if is_worker else "",
+    """Return a commented settings file with one hook of this command."""
+    guard = _template(
+        "guard.jsonc",
+        PROGRAM=_AS_WORKER if is_worker else _AS_COMMAND,
+        COMMAND=json.dumps(command),
+        WORKER=_STAYS if is_worker else "",
     )
-    return _SETTINGS.format(hooks=guard)
+    return _template("settings.jsonc", HOOKS=guard)
 
 
 def pack_settings(packs: Sequence[str]) -> str:
-    """A commented settings file that uses packs."""
+    """Return a commented settings file that uses packs."""
     names = json.dumps([PACK_PREFIX + name for name in packs])
-    return _SETTINGS.format(hooks=_USE.format(packs=names))
+    return _template("settings.jsonc", HOOKS=_template("packs.jsonc", PACKS=names))
 
 
 def guard_cases() -> str:
-    """The case file of the guard."""
-    return _CASES
+    """Return the case file of the guard."""
+    return _template("cases.toml")
+
+
+def _template(name: str, **parts: str) -> str:
+    """Return a file of templates/, with the parts in place of their names between @ signs."""
+    text = (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+    for part, content in parts.items():
+        text = text.replace(f"@{part}@", content)
+    return text
 
 
 def pack_cases(name: str, project: Path) -> str:
@@ -177,7 +87,7 @@ def editor_files(folder: Path, project: Path | None) -> dict[Path, str]:
         folder / SCHEMA_FOLDER / f"{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
         for name, schema in schemas.items()
     }
-    return files if project is None else {**files, project / ".vscode" / "settings.json": _EDITOR}
+    return files if project is None else {**files, project / ".vscode" / "settings.json": _template("vscode.jsonc")}
 
 
 def _shell(command: str) -> dict[str, object]:

@@ -5,7 +5,6 @@ Examples:
   hookline fire BeforeTool --settings hooks.json --input @input.json --json
   hookline fire BeforeTool --tool run_shell_command --input '{"tool_input": {"command": "ls"}}'
   hookline fire PreToolUse --dialect claude --tool Bash     with Claude Code's names, and its settings
-  hookline fire BeforeTool --times 20       how long each hook takes: cold, warm, or as a worker
   hookline fire --plan BeforeTool --tool write_file             which hooks would run, and why others would not
   hookline fire --plan SessionStart --subject startup --json
 
@@ -23,10 +22,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from hookline.apps.cli.fast_exit import end_at_once
-from hookline.apps.cli.lazy_imports import load_asyncio
 from hookline.apps.cli.options import add_common_options, event_of, make_config
-from hookline.apps.cli.report.fire import fire_lines, times_lines
+from hookline.apps.cli.report.fire import fire_lines
 from hookline.apps.cli.report.printer import print_lines, print_wire
 from hookline.client.config import Config
 from hookline.engine.event_table import EVENT_TABLE
@@ -35,7 +32,7 @@ from hookline.errors import UsageError
 from hookline.extensions import lazy_module
 from hookline.log.write.logger import MemorySink
 from hookline.protocol.answers import kind_of
-from hookline.protocol.constants import FiredBy, HookType
+from hookline.protocol.constants import FiredBy
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
 from hookline.protocol.results import AggregatedHookResult, process_common_hook_output_fields
 from hookline.protocol.text.exit_text import FAILURES
@@ -46,27 +43,21 @@ from hookline.runners.process.features import unknown_word
 
 if TYPE_CHECKING:
     from hookline.apps.cli import interrupt
-    from hookline.apps.cli.commands import _plan, _times
+    from hookline.apps.cli.commands import _plan
     from hookline.dialects import registry
     from hookline.dialects import table as dialect_table
     from hookline.dialects.table import Dialect
-    from hookline.inspect import view
-    from hookline.inspect.lint import samples
     from hookline.runners import background
 else:
     interrupt = lazy_module("hookline.apps.cli.interrupt")
     _plan = lazy_module("hookline.apps.cli.commands._plan")
     registry = lazy_module("hookline.dialects.registry")
     dialect_table = lazy_module("hookline.dialects.table")
-    samples = lazy_module("hookline.inspect.lint.samples")
-    view = lazy_module("hookline.inspect.view")
     background = lazy_module("hookline.runners.background")
-    _times = lazy_module("hookline.apps.cli.commands._times")
 
 EXIT_BLOCKED = 2
 
 _INLINE = "--input"
-_MOST_TIMES = 10_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,15 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",
         metavar="JSON",
-        help="the event's own fields as one JSON object: inline, @FILE, or - for standard input"
-        " (default: none; with --times a sample)",
-    )
-    parser.add_argument(
-        "--times",
-        metavar="N",
-        type=_count,
-        help="fire it N times more, and show how long each hook takes: as it is configured (a worker, or warm: a Python"
-        " script whose interpreter waits), and cold, started for each event",
+        help="the event's own fields as one JSON object: inline, @FILE, or - for standard input (default: none)",
     )
     parser.add_argument("--session-id", metavar="ID", help="the session's id (default: a new one)")
     add_common_options(parser)
@@ -109,14 +92,10 @@ def run(given: argparse.Namespace) -> int:
         warn_user(unknown)
     memory = MemorySink()
     config = make_config(given, memory, project_must_exist=False, fired_by=FiredBy.FIRE)
-    sample = None
-    if given.input is None and given.times:
-        sample, fields = _sample(config, event)
-    _load_asyncio(config)
     messages: list[str] = []
     token = captured_notices.set(None if given.json else messages)
     try:
-        verdict, times = interrupt.run_loop(_fire(config, event, fields, given.times))
+        verdict = interrupt.run_loop(fire_once(config, event, fields))
     finally:
         captured_notices.reset(token)
         for message in messages:
@@ -126,9 +105,7 @@ def run(given: argparse.Namespace) -> int:
     log = redactor.clean_records([record.to_dict() for record in memory.records])
     if given.json:
         # Programs keep this output. A person who looks at the terminal sees what the hooks wrote.
-        measured = {"times": times} if given.times else {}
-        used = {} if sample is None else {"sample": fields}
-        print_wire({**_report(verdict, log), **used, **measured}, redactor.clean_json)
+        print_wire(_report(verdict, log), redactor.clean_json)
     else:
         subject = EVENT_TABLE[event].subject
         if subject is not None and subject not in fields:
@@ -136,8 +113,7 @@ def run(given: argparse.Namespace) -> int:
         project = str(Path(given.project).resolve())
         known = {str(problem) for problem in config.get_problems()}  # make_config has reported them
         news = [record for record in log if record["kind"] != "settings" or record["message"] not in known]
-        lines = fire_lines(verdict, news, enabled=config.get_enable_hooks(), project=project)
-        print_lines(*lines, *times_lines(times, sample))
+        print_lines(*fire_lines(verdict, news, enabled=config.get_enable_hooks(), project=project))
     return EXIT_BLOCKED if verdict.blocked else 0
 
 
@@ -191,20 +167,6 @@ def _with_subject(given: argparse.Namespace, event: HookEventName, fields: Mappi
     return {**fields, name: given.subject}
 
 
-def _sample(config: Config, event: HookEventName) -> tuple[str, Mapping[str, Any]]:
-    """What `check --run` would fire, and how to name it: most hooks fail on an event without fields."""
-    subject, fields = samples.usual_sample(event, view.read_setup(config))
-    return samples.show_sample(subject, fields), fields
-
-
-def _load_asyncio(config: Config) -> None:
-    # Only requests, and plugins in this process, could use ssl.
-    is_simple = all(hook.type is HookType.COMMAND for hook in config.get_settings().hooks)
-    load_asyncio(with_ssl=not is_simple)
-    if is_simple:
-        end_at_once()
-
-
 async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
     """Fires one event with a hook system that is disposed of afterwards; an empty verdict while hooks are disabled."""
     system = config.get_hook_system()
@@ -216,30 +178,6 @@ async def fire_once(config: Config, event: HookEventName, fields: Mapping[str, A
     finally:
         background.BACKGROUND.join()
         system.dispose()
-
-
-async def _fire(
-    config: Config, event: HookEventName, fields: Mapping[str, Any], times: int | None
-) -> tuple[Verdict, list[dict[str, Any]]]:
-    if times is None:
-        return await fire_once(config, event, fields), []
-    system = config.get_hook_system()
-    if system is None:
-        return Verdict(event=event), []
-    await system.initialize()
-    handler = system.get_event_handler()
-    try:
-        verdict = await handler.fire(event, fields)
-        return verdict, await _times.compare(handler, verdict, fields, times)
-    finally:
-        background.BACKGROUND.join()
-        system.dispose()
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_TIMES:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST_TIMES}")
-    return int(text)
 
 
 def _fields(given: str) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ are read by its rules. Your settings and comments stay, and a hook that is there
 
 Examples:
   hookline init                             for this project, with a guard in Python
-  hookline init --user --language node      for all your projects, with a guard in Node
+  hookline init --user --language sh        for all your projects, with a guard for the shell
   hookline init --worker                    with a guard that is started once
   hookline init --pack shell                with guards that come with hookline; hookline list --packs lists them
   hookline init --from claude                    the hooks of this project's .claude/settings.json, as a diff
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.commands import _starter
-from hookline.apps.cli.commands._starter import ALLOWED, DENIED, HOOK_NAME, HOOKS, WORKERS
+from hookline.apps.cli.commands._starter import ALLOWED, DENIED, HOOK_NAME, SUFFIXES
 from hookline.apps.cli.options import add_common_options, require_project
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
@@ -52,7 +52,7 @@ _SAFE_LINE = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
     parser.add_argument("--user", action="store_true", help="for you, in all projects, instead of for this project")
-    parser.add_argument("--language", choices=tuple(HOOKS), help="what the guard is written in (default: python)")
+    parser.add_argument("--language", choices=tuple(SUFFIXES), help="what the guard is written in (default: python)")
     parser.add_argument(
         "--worker", action="store_true", help="a guard whose program is started once, and gets one line for each event"
     )
@@ -113,7 +113,7 @@ def _require_sense(given: argparse.Namespace) -> None:
     if given.worker and given.language == "sh":
         raise UsageError(
             "a shell can't read JSON, so a worker in sh would start a program for each event all the same; "
-            "use --language python or node, or leave --worker out"
+            "use --language python, or leave --worker out"
         )
 
 
@@ -125,12 +125,11 @@ def _texts(given: argparse.Namespace, settings: Path, project: Path) -> tuple[di
         cases = {folder / f"{name}{SUFFIX}": _starter.pack_cases(name, project) for name in names}
         return {settings: _starter.pack_settings(names), **cases}, None
     language = given.language or "python"
-    file_name, text = HOOKS[language]
-    hook = folder / "hooks" / file_name
+    hook = folder / "hooks" / f"{HOOK_NAME}{SUFFIXES[language]}"
     command = _command(hook, project, for_user=given.user)
     return {
         settings: _starter.guard_settings(command, is_worker=given.worker),
-        hook: WORKERS[language] if given.worker else text,
+        hook: _starter.guard_program(language, is_worker=given.worker),
         folder / f"{HOOK_NAME}{SUFFIX}": _starter.guard_cases(),
     }, hook
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
-from hookline.apps.cli.fast_exit import end_at_once
 from hookline.apps.cli.options import add_common_options, event_of, make_config
 from hookline.apps.cli.report.foreign import bridge_lines, unread_lines, unread_report
 from hookline.apps.cli.report.printer import print_lines, print_report
@@ -96,7 +95,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the hooks, or the packs."""
-    end_at_once()
     if given.packs is not None:
         return _packs.list_packs(given)
     if given.rule is not None:

@@ -39,7 +39,6 @@ from hookline.apps.cli.commands._log_filters import (
     query_of,
     shown_project,
 )
-from hookline.apps.cli.fast_exit import end_at_once
 from hookline.apps.cli.options import add_common_options, at_least, make_config, require_project
 from hookline.apps.cli.report.log import show_entry, show_record
 from hookline.apps.cli.report.printer import print_json, print_lines
@@ -90,7 +89,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Prints the records."""
-    end_at_once()
     if (given.head is not None or given.save is not None) and not given.verify:
         raise UsageError("--head and --save are for hookline log --verify")
     if given.id is not None and given.verify:

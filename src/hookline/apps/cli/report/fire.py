@@ -9,18 +9,15 @@ from hookline.apps.cli.report.order import show_order
 from hookline.apps.cli.report.style import style
 from hookline.apps.cli.report.text import (
     HOOKS_DISABLED,
-    cut,
     one_line,
     plural,
     show_message,
-    show_place,
     text_lines,
-    wrap,
 )
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.extensions import lazy_module
 from hookline.protocol.answers import ToolSelection
-from hookline.protocol.constants import LIFECYCLE_REMEDY, RunWay
+from hookline.protocol.constants import LIFECYCLE_REMEDY
 from hookline.protocol.events import HookEventName
 from hookline.protocol.text.exit_text import show_ending
 from hookline.protocol.text.outcome_words import HookResult, outcome_of, run_result, show_outcome
@@ -34,9 +31,6 @@ else:
 
 _INDENT = "    "
 _MAX_LINES = 20
-_LABEL_WIDTH = 40
-_LEAST_LABEL = 12
-_TIMES_TITLE = "How long it takes (milliseconds)"
 _DENY = 2
 
 Log = Sequence[Mapping[str, Any]]
@@ -111,63 +105,6 @@ def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
     for rule, text in dry_run.findings_in(run):
         if rule != "run-answer":  # which is its advice
             yield f"it {text}"
-
-
-def times_lines(times: Sequence[Mapping[str, Any]], sample: str | None = None) -> Iterator[str]:
-    """How long each hook took, one line for each way in which it was run, and what to know about these."""
-    if not times:
-        return
-    yield ""
-    used = f", for a sample, {one_line(sample)} (--input gives another)" if sample else ""
-    first, *others = wrap(f"{_TIMES_TITLE}{used}", "")
-    yield first.replace(_TIMES_TITLE, style.bold(_TIMES_TITLE), 1)
-    yield from others
-    names = _names(times)
-    width = max(len("hook"), *map(len, names.values()))
-    yield style.dim(f"  {'hook':<{width}}  {'way':<8}  {'median':>9}  {'p90':>9}  {'longest':>9}  runs")
-    for row in times:
-        spans = "  ".join(_span(row[name]) for name in ("median", "p90", "longest"))
-        yield f"  {names[_place(row)]:<{width}}  {row['way']:<8}  {spans}  {row['runs']}{_failures(row)}"
-    workers = {_place(row) for row in times if row["way"] == RunWay.WORKER and row["failed"] < row["runs"]}
-    for row in times:
-        name = names[_place(row)]
-        if _place(row) in workers and row["way"] == RunWay.COLD and row["failed"] == row["runs"]:
-            yield from wrap(f"{name} works as a worker only: started for one event, its program fails", "  ")
-        elif reason := row.get("reason"):
-            yield from wrap(f"{name} ({row['way']}) fails: {one_line(reason)}", "  ")
-        if why := row.get("whyCold"):
-            yield from wrap(f"{name} was never warm: {one_line(why)}", "  ")
-
-
-def _place(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["origin"], row["location"]
-
-
-def _names(times: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    """What to call each hook: its label, and where labels repeat its file, or else its location in that file."""
-    places: dict[str, list[tuple[str, str]]] = {}
-    for row in times:
-        of_label = places.setdefault(one_line(row["hook"]), [])
-        if _place(row) not in of_label:
-            of_label.append(_place(row))
-    names: dict[tuple[str, str], str] = {}
-    for label, of_label in places.items():
-        has_own_file = len({origin for origin, _ in of_label}) == len(of_label)
-        for origin, location in of_label:
-            beside = f" ({show_place(origin) if has_own_file else location})" if len(of_label) > 1 else ""
-            names[origin, location] = cut(label, max(_LEAST_LABEL, _LABEL_WIDTH - len(beside))) + beside
-    return names
-
-
-def _span(milliseconds: float | None) -> str:
-    return f"{'-':>9}" if milliseconds is None else f"{milliseconds:>9.3f}"
-
-
-def _failures(row: Mapping[str, Any]) -> str:
-    if not row["failed"]:
-        return ""
-    unasked = f" ({row['unasked']} not asked)" if row["unasked"] else ""
-    return style.warn(f", {row['failed']} failed{unasked}")
 
 
 def _headed(head: str, text: str) -> Iterator[str]:
