@@ -93,11 +93,11 @@ async def event_without_process(rounds: int, folder: str) -> float:
     registry = HookRegistry(lambda: decode_settings(config.get_layers()), log)
     registry.initialize()
     handler = HookEventHandler(
-        facts=config,
+        facts=config.session_facts,
         planner=HookPlanner(registry.get_hooks_for_event),
         runner=InstantRunner((await run_children([job]))[0]),
         translator=default_hook_translator,
-        event_log=EventLog(log, config.get_session_id),
+        event_log=EventLog(log, config.get_session_id()),
     )
     begin = time.perf_counter()
     for _ in range(rounds):

@@ -169,7 +169,7 @@ def requests(data: bytes, _dice: random.Random, _folder: Path) -> None:
         return
     fired: list[HookEventName] = []
 
-    async def fire(event: HookEventName, fields: Mapping[str, Any]) -> Verdict:
+    async def fire(event: HookEventName, fields: Mapping[str, Any], _session: object) -> Verdict:
         assert isinstance(fields, Mapping)
         fired.append(event)
         return failure_verdict(event, None, RuntimeError("nothing was run"), "test")

@@ -87,7 +87,7 @@ def test_from_config(tmp_path: Path) -> None:
     assert asyncio.run(hooks.session().before_tool("t", {})).blocked
     (facts,) = told(tmp_path / "told")
     assert (facts["session_id"], facts["transcript_path"]) == ("own", "t.json")
-    assert hooks.session("other").get_transcript_path() == ""
+    assert hooks.session("other").facts.transcript_path == ""
     assert hooks.config.get_hook_system() is config.get_hook_system()
     hooks.close()
 

@@ -14,8 +14,8 @@ import pytest
 from google.genai import types
 
 from hookline.engine.event_log import EventLog
-from hookline.engine.handler import HookEventHandler
-from hookline.engine.plan import HookPlanner
+from hookline.engine.handler import EngineRules, HookEventHandler
+from hookline.engine.plan import HookPlanner, PlannedEvent
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
 from hookline.formats.genai.translator import HookTranslatorGenAIv1
@@ -29,6 +29,7 @@ from hookline.protocol.observer import BoundObserver, HookObserver
 from hookline.protocol.outputs import BlockingError
 from hookline.protocol.records import LogLevel
 from hookline.protocol.results import AggregatedHookResult
+from hookline.protocol.session import SessionFacts
 from hookline.protocol.verdict import HookError, HookExecutionPlan, HookExecutionResult, SkipKind, Verdict
 from hookline.settings.decode.settings import decode_settings
 from hookline.settings.read.files import Layer
@@ -53,22 +54,6 @@ HOOK_REQUEST = {
 }
 HOOK_RESPONSE = {"text": "hello", "candidates": [{"content": {"role": "model", "parts": ["hello"]}}]}
 TOOL: dict[str, Any] = {"tool_name": "ls", "tool_input": {"path": "."}}
-
-
-class _Facts:
-    """A session in a project."""
-
-    def __init__(self, project: Path) -> None:
-        self._project = project
-
-    def get_session_id(self) -> str:
-        return "s1"
-
-    def get_working_dir(self) -> str:
-        return str(self._project)
-
-    def get_transcript_path(self) -> str:
-        return ""
 
 
 class Broken:
@@ -101,13 +86,13 @@ def make_handler(project: Path, hooks: Mapping[str, Any], sink: MemorySink | Non
     layer = Layer(source=ConfigSource.USER, origin="user.json", values=values)
     registry = HookRegistry(lambda: decode_settings((layer,)), log)
     registry.initialize()
-    facts = parts.get("facts", _Facts(project))
+    facts = parts.get("facts", SessionFacts(session_id="s1", cwd=str(project)))
     given: dict[str, Any] = {
         "facts": facts,
         "planner": HookPlanner(registry.get_hooks_for_event),
         "runner": HookRunner(),
         "translator": HookTranslatorGenAIv1(),
-        "event_log": EventLog(log, facts.get_session_id),
+        "event_log": EventLog(log, facts.session_id),
     }
     return HookEventHandler(**{**given, **parts})
 
@@ -216,14 +201,11 @@ def test_what_a_hook_is_told(project: Path, event: str, fire_event: Fire, fields
 @pytest.mark.req("HOOK-161", "HOOK-215")
 def test_hooks_are_told_of_a_transcript(project: Path) -> None:
     """Where the session has a transcript, its path is told."""
-
-    class Recorded(_Facts):
-        def get_transcript_path(self) -> str:
-            return "/tmp/transcript.jsonl"  # noqa: S108 - a path that nobody opens
-
-    handler = make_handler(project, {"BeforeTool": [group("cat >&2")]}, facts=Recorded(project))
+    path = "/tmp/transcript.jsonl"  # noqa: S108 - a path that nobody opens
+    facts = SessionFacts(session_id="s1", cwd=str(project), transcript_path=path)
+    handler = make_handler(project, {"BeforeTool": [group("cat >&2")]}, facts=facts)
     (result,) = fire(handler, before_tool).results
-    assert json.loads(result.stderr)["transcript_path"] == "/tmp/transcript.jsonl"  # noqa: S108 - the same
+    assert json.loads(result.stderr)["transcript_path"] == path
 
 
 def test_hooks_are_told_of_an_mcp_server(project: Path) -> None:
@@ -346,7 +328,7 @@ def test_an_event_that_no_hook_ran_for_is_counted(project: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "stage", "said"),
     [
-        pytest.param("planner", "planning", "broken create_execution_plan", id="planner"),
+        pytest.param("planner", "planning", "broken planned", id="planner"),
         pytest.param(
             "translator",
             "translation",
@@ -355,7 +337,6 @@ def test_an_event_that_no_hook_ran_for_is_counted(project: Path) -> None:
             marks=pytest.mark.req("DELTA-HPAY-004"),
         ),
         pytest.param("runner", "execution", "broken run", id="runner"),
-        pytest.param("facts", "translation", "broken get_session_id", id="facts"),
     ],
 )
 def test_a_fault_of_ours_becomes_a_failure_envelope(project: Path, part: str, stage: str, said: str) -> None:
@@ -372,7 +353,7 @@ def test_a_fault_of_ours_becomes_a_failure_envelope(project: Path, part: str, st
     record, event = memory.records
     assert (event.to_dict()["outcome"], event.to_dict()["decider"]) == ("allowed", "fault")
     assert (record.level, record.to_dict()["kind"], record.to_dict()["stage"]) == (LogLevel.WARN, "fault", stage)
-    assert record.to_dict().get("session") == (None if part == "facts" else "s1")
+    assert record.to_dict().get("session") == "s1"
     assert record.to_dict()["traceback"].rstrip().endswith(f"RuntimeError: {said}")
 
 
@@ -438,7 +419,7 @@ def test_an_observer_watches_and_changes_nothing(project: Path, fails: bool) -> 
     """An observer is shown the beginning and the end, and its own faults lift no guard."""
     watcher, memory = _Watcher(fails=fails), MemorySink()
     hooks = {"BeforeTool": [group("exit 2"), group("true", matcher="write")]}
-    result = fire(make_handler(project, hooks, memory, observer=BoundObserver(watcher, lambda: "s")), before_tool)
+    result = fire(make_handler(project, hooks, memory, observer=BoundObserver(watcher, "s")), before_tool)
     assert result.final_output is not None
     assert result.final_output.is_blocking_decision()
     assert watcher.seen[0] == ("started", ["exit 2"], "ls")
@@ -490,9 +471,9 @@ class _NotingPlanner(HookPlanner):
         super().__init__(lambda _event: ())
         self.asked: list[tuple[HookEventName, str | None]] = []
 
-    def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
+    def planned(self, event: HookEventName, subject: str | None = None, **options: bool) -> PlannedEvent:
         self.asked.append((event, subject))
-        return None
+        return super().planned(event, subject, **options)
 
 
 @pytest.mark.req("HOOK-162", "HOOK-163")
@@ -687,7 +668,7 @@ def test_cancelling_ends_the_hooks(project: Path) -> None:
 
     async def main() -> int:
         hooks = {"BeforeTool": [group("echo $$ > ready; exec sleep 30")]}
-        handler = make_handler(project, hooks, memory, observer=BoundObserver(watcher, lambda: "s"))
+        handler = make_handler(project, hooks, memory, observer=BoundObserver(watcher, "s"))
         task = asyncio.ensure_future(before_tool(handler))
         pid = int(await asyncio.to_thread(ready.read_text))
         task.cancel()
@@ -743,7 +724,7 @@ def test_an_event_comes_to_a_verdict(project: Path) -> None:
 def test_a_fault_of_ours_blocks_where_the_settings_say_so(project: Path, event: HookEventName, lifecycle: str) -> None:
     """With `onFault: block`, an event that can block does so when the engine fails; the others go on."""
     handler = make_handler(project, {event.value: [group("true")]}, runner=Broken(), lifecycle=lifecycle)
-    handler.on_fault = OnError.BLOCK
+    handler.rules = EngineRules(on_fault=OnError.BLOCK)
     verdict = asyncio.run(handler.fire(event, {"tool_name": "ls", "tool_input": {}, "llm_request": {}}))
     can_block = event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL) or (
         lifecycle == "apply" and event in (HookEventName.BEFORE_AGENT, HookEventName.PRE_COMPRESS)

@@ -320,7 +320,7 @@ def test_an_input_that_cannot_be_read_is_answered(project: Path) -> None:
 def test_a_fault_while_serving_is_answered() -> None:
     """Whatever goes wrong on the way, the sender gets the error under the request's id."""
 
-    async def fail(_event: HookEventName, _fields: Mapping[str, Any]) -> NoReturn:
+    async def fail(_event: HookEventName, _fields: Mapping[str, Any], _session: object) -> NoReturn:
         raise OSError("no disk")
 
     assert asyncio.run(respond(request("BeforeAgent", {"prompt": "go"}), fail, dict)) == {
@@ -339,7 +339,7 @@ def test_a_fault_while_serving_is_answered() -> None:
 def test_a_fault_of_the_engine_is_answered_by_its_stage() -> None:
     """A verdict that carries a fault of ours becomes an error whose code names the stage."""
 
-    async def fire(event: HookEventName, _fields: Mapping[str, Any]) -> Verdict:
+    async def fire(event: HookEventName, _fields: Mapping[str, Any], _session: object) -> Verdict:
         return failure_verdict(event, None, OSError("no disk"), "execution")
 
     response = asyncio.run(respond(request("BeforeAgent", {"prompt": "go"}), fire, dict))

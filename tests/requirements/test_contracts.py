@@ -33,6 +33,7 @@ from hookline.client.triggers.model import AfterModelHookResult, BeforeModelHook
 from hookline.engine.decide import HookAggregator
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
+from hookline.engine.run import HookRunner
 from hookline.log.write.logger import MemorySink
 from hookline.protocol import inputs
 from hookline.protocol.messages import HookExecutionRequest, HookExecutionResponse, Message, MessageBusType
@@ -252,11 +253,11 @@ def test_no_fire_method_raises(scene: Any, event: HookEventName) -> None:
         assert result.final_output is None
 
 
-class _NoSession(Config):
-    """A config that can't say which session it is."""
+class _BrokenRunner(HookRunner):
+    """Fails before it runs any hook."""
 
-    def get_session_id(self) -> str:
-        raise RuntimeError("no session")
+    async def run(self, *_: Any) -> NoReturn:
+        raise RuntimeError("no runner")
 
 
 @pytest.mark.req("HOOK-113", "HOOK-147", "DELTA-HFAIL-001")
@@ -269,18 +270,19 @@ def test_a_fault_of_ours_is_a_failed_result_and_a_warning(project: Path, event: 
     fields: dict[str, list[Any]] = {"before_tool": ["ls", {}], "after_tool": ["ls", {}, {}]}
 
     async def main() -> AggregatedHookResult:
-        system = _NoSession(project, settings=settings, log_sinks=[sink]).get_hook_system()
+        system = Config(project, settings=settings, log_sinks=[sink]).get_hook_system()
         assert system is not None
         await system.initialize()
+        system.get_event_handler().runner = _BrokenRunner()
         fire = getattr(system.get_event_handler(), f"fire_{method}_event")
         result: AggregatedHookResult = await fire(*fields.get(method, [{}] * COUNTS[method]))
         return result
 
     result = asyncio.run(main())
     assert (result.success, result.final_output, result.all_outputs) == (False, None, ())
-    assert "no session" in result.errors[0].message
+    assert "no runner" in result.errors[0].message
     faults = [record.to_dict() for record in sink.records if record.to_dict().get("kind") == "fault"]
-    assert [(fault["level"], "no session" in fault["message"]) for fault in faults] == [("warn", True)]
+    assert [(fault["level"], "no runner" in fault["message"]) for fault in faults] == [("warn", True)]
     assert list(project.iterdir()) == []
 
 

@@ -24,7 +24,7 @@ class Notes:
 
     def keep(self, session: Session, note: str) -> None:
         """Keeps a note for the agent's next request, after those that wait for it already."""
-        key = (session.id, session.get_agent())
+        key = (session.id, session.facts.agent)
         earlier = self._kept.pop(key, None)
         self._kept[key] = note if earlier is None else f"{earlier}\n\n{note}"
         if len(self._kept) > _MOST:
@@ -33,7 +33,7 @@ class Notes:
 
     def take(self, session: Session) -> str | None:
         """The note for the agent's request, which is the only one that gets it."""
-        return self._kept.pop((session.id, session.get_agent()), None)
+        return self._kept.pop((session.id, session.facts.agent), None)
 
 
 _notes: "WeakKeyDictionary[Hooks, Notes]" = WeakKeyDictionary()

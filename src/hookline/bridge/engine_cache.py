@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from hookline.client.config import Config
 from hookline.errors import HooklineError
 from hookline.protocol.constants import FiredBy
+from hookline.protocol.session import SessionFacts
 from hookline.runners.process.limit import SCOPE, Limit
 from hookline.settings.read.paths import PROJECT_FILE, default_paths
 
 if TYPE_CHECKING:
-    from hookline.engine.selection import ToolLimits
     from hookline.engine.system import HookSystem
     from hookline.protocol.records import LogRecord
 
@@ -45,30 +45,12 @@ class CacheKey:
     """The same, to compare."""
 
 
-class AgentSession:
-    """The facts of a session whose directory is not the project's, or whose choice of tools is kept in a file."""
-
-    def __init__(self, config: Config, cwd: str, tool_limits: "ToolLimits | None" = None) -> None:
-        self._cwd = cwd
-        self.tool_limits = tool_limits
-        self.get_session_id = config.get_session_id
-        self.get_transcript_path = config.get_transcript_path
-
-    def get_working_dir(self) -> str:
-        """Where the agent works."""
-        return self._cwd
-
-    def get_agent(self) -> None:
-        """The log has the agent's name already."""
-
-
 class EngineLease:
     """The hook system of a caller, for the time of one call."""
 
     def __init__(self, config: Config, caller: CacheKey) -> None:
         self.config = config
         self._cwd = caller.cwd
-        self._is_in_project = caller.cwd == caller.project
         self.limit = Limit()
         self.users = 0
         self.may_serve = config.get_settings().options.serve
@@ -78,9 +60,9 @@ class EngineLease:
         """The system, or None while hooks are disabled."""
         return self.config.get_hook_system()
 
-    def session(self, limits: "ToolLimits | None") -> AgentSession | None:
-        """The facts of the session; None if they are those of the system."""
-        return None if self._is_in_project and limits is None else AgentSession(self.config, self._cwd, limits)
+    def session(self, agent_event: str) -> SessionFacts:
+        """The session of the caller, for one event under the agent's own name."""
+        return self.config.session_facts._replace(cwd=self._cwd, agent_event=agent_event)
 
     def log(self, record: "LogRecord") -> None:
         """Write a record to the hooks' log; a no-op while there is none."""

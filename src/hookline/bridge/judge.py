@@ -13,7 +13,7 @@ from hookline.engine.selection import KeptSelection, ToolLimits
 from hookline.errors import HooklineError
 from hookline.protocol.answers import kind_of
 from hookline.protocol.events import HookEventName
-from hookline.protocol.records import BridgeRecord, LogLevel, agent_event
+from hookline.protocol.records import BridgeRecord, LogLevel
 from hookline.protocol.text.json_text import parse_json
 from hookline.runners.function.watchdog import event_deadline
 
@@ -52,7 +52,6 @@ def read_payload(host: Host, stdin: bytes) -> Payload:
 
 async def judge(host: Host, request: AgentRequest, lease: "EngineLease", deadline_s: float) -> AgentResponse:
     """Asks our hooks, and puts what they decide into the agent's words; it refuses what it can't judge in time."""
-    agent_event.set(request.native_event)
     event_deadline.set(time.monotonic() + deadline_s)
     try:
         async with asyncio.timeout(deadline_s):
@@ -106,12 +105,12 @@ async def _ask(host: Host, request: AgentRequest, lease: "EngineLease") -> Agent
             stops.forget(host.name, request.session_id)
     limits = _limits(host, request)
     before = None if limits is None else limits.kept
-    session = lease.session(limits)
+    session = lease.session(request.native_event)
     fire = system.get_event_handler().fire
     # Only the first question can be about the call itself; changes of a part of it can't be sent back.
     rules = (rules_of(request), *[None] * len(request.questions))
     questions = zip(request.questions, rules, strict=False)
-    verdicts = [await fire(request.event, fields, session, arguments) for fields, arguments in questions]
+    verdicts = [await fire(request.event, fields, session, arguments, limits) for fields, arguments in questions]
     if fault := next((verdict.fault for verdict in verdicts if verdict.fault is not None), None):
         raise HooklineError(fault.message)
     outcome = combine(request, verdicts)

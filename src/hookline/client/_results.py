@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hookline.engine.selection import ToolLimit
     from hookline.protocol.llm import LLMRequest, LLMResponse
     from hookline.protocol.records import LogRecord
+    from hookline.protocol.session import SessionFacts
     from hookline.protocol.verdict import Verdict
 
 
@@ -108,11 +109,11 @@ def restricted_call(call: ToolCall, chosen: Selection) -> tuple[str, tuple[str, 
     return f"{call.name} is not allowed now: the tools were restricted{by}.", hooks
 
 
-def of_session(record: "LogRecord", session: str, agent: str | None) -> "LogRecord":
+def of_session(record: "LogRecord", session: "SessionFacts") -> "LogRecord":
     """The record with the session that it belongs to."""
     import msgspec
 
-    return msgspec.structs.replace(record, session=session, agent=agent)
+    return msgspec.structs.replace(record, session=session.session_id, agent=session.agent)
 
 
 def _response(verdict: "Verdict") -> "LLMResponse | None":

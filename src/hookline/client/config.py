@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hookline.protocol.constants import ConfigSource, FiredBy, HookOptions, OnError
+from hookline.protocol.session import SessionFacts
 from hookline.protocol.text.strings import warn_user
 from hookline.settings.read.files import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
 from hookline.settings.read.merge import blocks_on_fault, hooks_enabled, named_dialects, policy_problems, without_effect
@@ -73,8 +74,10 @@ class Config:
             fired_by: who fires the events, for the log; only events of a real agent are evidence that it is guarded.
         """
         self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
-        self._session_id = session_id or new_session_id()
-        self._transcript_path = transcript_path
+        self.session_facts = SessionFacts(
+            session_id=session_id or new_session_id(), cwd=self._working_dir, transcript_path=transcript_path
+        )
+        """The program's own session, as hooks and the log see it."""
         self._bus = message_bus
         self._environ = os.environ if environ is None else environ
         self._log_sinks = log_sinks
@@ -132,7 +135,7 @@ class Config:
         with self._lock:
             if self._hook_system is None:
                 self._hook_system = HookSystem(
-                    facts=self,
+                    facts=self.session_facts,
                     source=self._source,
                     environ=self._environ,
                     bus=self._bus,
@@ -167,7 +170,7 @@ class Config:
 
     def get_session_id(self) -> str:
         """The session's identifier."""
-        return self._session_id
+        return self.session_facts.session_id
 
     def get_working_dir(self) -> str:
         """The project's directory."""
@@ -175,7 +178,7 @@ class Config:
 
     def get_transcript_path(self) -> str:
         """The path of the session's transcript, or an empty string."""
-        return self._transcript_path
+        return self.session_facts.transcript_path
 
     def get_environ(self) -> Mapping[str, str]:
         """The environment that hooks inherit."""

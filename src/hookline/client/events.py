@@ -27,6 +27,7 @@ from hookline.formats.checks import check_request, check_response
 from hookline.protocol.arguments import ToolArguments, own_copy
 from hookline.protocol.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.protocol.llm import LLMRequest, LLMResponse
+from hookline.protocol.session import SessionFacts
 
 if TYPE_CHECKING:
     from hookline.engine.selection import ToolLimits
@@ -37,27 +38,13 @@ if TYPE_CHECKING:
 class SessionEvents:
     """One method per event; each returns what its hooks decided."""
 
-    __slots__ = (
-        *("_agent", "_cwd", "_engine", "_id", "_is_closed", "_on_ask", "_selection", "_tool_limits"),
-        "_transcript_path",
-    )
+    __slots__ = ("_engine", "_is_closed", "_on_ask", "_selection", "_tool_limits", "facts")
 
-    def __init__(
-        self,
-        engine: Engine,
-        session_id: str,
-        *,
-        agent: str | None,
-        cwd: str,
-        transcript_path: str,
-        on_ask: OnAsk | None = None,
-    ) -> None:
+    def __init__(self, engine: Engine, facts: SessionFacts, on_ask: OnAsk | None = None) -> None:
         self._engine = engine
         self._on_ask = engine.on_ask if on_ask is None else on_ask
-        self._id = session_id
-        self._agent = agent
-        self._cwd = cwd
-        self._transcript_path = transcript_path
+        self.facts = facts
+        """The session as hooks and the log see it: its id, directory, transcript and agent."""
         self._selection: Selection | None = None
         self._tool_limits: ToolLimits | None = None
         self._is_closed = False
@@ -75,11 +62,10 @@ class SessionEvents:
         check_type("selection", selection, Selection | None, "a Selection or None")
         self._selection = selection
         if self._tool_limits is not None or selection is not None:
-            self.tool_limits.set(readings.limits_of(selection))
+            self._limits().set(readings.limits_of(selection))
 
-    @property
-    def tool_limits(self) -> "ToolLimits":
-        """The limits that the engine enforces, for `HookEventHandler.fire`."""
+    def _limits(self) -> "ToolLimits":
+        """The limits that the engine enforces in this session."""
         if self._tool_limits is None:
             from hookline.engine.selection import ToolLimits  # noqa: PLC0415 - not loaded while hooks are disabled
 
@@ -168,7 +154,9 @@ class SessionEvents:
         """
         self._check_open()
         check_type("tool_name", tool_name, str, "a text")
-        return passes(self._engine.system, HookEventName(event), tool_name, self)
+        system = self._engine.system
+        limits = None if system is None else self._limits()
+        return passes(system, HookEventName(event), tool_name, self.facts, limits)
 
     async def before_agent(self, prompt: str) -> BeforeAgentHookResult:
         """Fires BeforeAgent: whether a prompt is answered, and what is added to it, if `lifecycle` is "apply"."""
@@ -273,23 +261,7 @@ class SessionEvents:
         with suppress(Exception):  # the log must not keep a decision from taking effect
             if (system := self._engine.system) is not None:
                 system.start()
-                system.get_log().write(readings.of_session(record, self._id, self._agent))
-
-    def get_session_id(self) -> str:
-        """The session's identifier."""
-        return self._id
-
-    def get_working_dir(self) -> str:
-        """The session's directory, as hooks get it."""
-        return self._cwd
-
-    def get_transcript_path(self) -> str:
-        """The path of the session's transcript, or an empty string."""
-        return self._transcript_path
-
-    def get_agent(self) -> str | None:
-        """Which of a program's agents this is, for the log."""
-        return self._agent
+                system.get_log().write(readings.of_session(record, self.facts))
 
     async def _fire(
         self,
@@ -300,7 +272,9 @@ class SessionEvents:
         arguments: ToolArguments | None = None,
     ) -> "Verdict | None":
         self._check_open()
-        return await fire(self._engine.system, event, fields, mcp_context, self, arguments)
+        if (system := self._engine.system) is None:
+            return None
+        return await fire(system, event, fields, mcp_context, self.facts, arguments, limits=self._limits())
 
     @property
     def is_open(self) -> bool:
@@ -314,10 +288,10 @@ class SessionEvents:
     def _check_open(self) -> None:
         if self._engine.is_closed:
             raise SessionClosedError(
-                f"`Hooks` of the session {self._id}", "make another `Hooks`, and close it at the end"
+                f"`Hooks` of the session {self.facts.session_id}", "make another `Hooks`, and close it at the end"
             )
         if self._is_closed:
-            raise SessionClosedError(f"the session {self._id}")
+            raise SessionClosedError(f"the session {self.facts.session_id}")
 
 
 def rules_of(normalize: Normalize | None, validate: Validate | None, fn: object = own_copy) -> ToolArguments | None:

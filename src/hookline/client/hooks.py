@@ -18,6 +18,7 @@ from hookline.client.triggers.results import OnAsk
 from hookline.errors import HooklineError
 from hookline.protocol.constants import HookOptions, OnError
 from hookline.protocol.events import HookEventName, suggest_event
+from hookline.protocol.session import SessionFacts
 from hookline.protocol.text.strings import warn_user
 
 if TYPE_CHECKING:
@@ -180,14 +181,13 @@ class Hooks:
             session_id, transcript = self.config.get_session_id(), transcript or self.config.get_transcript_path()
         elif id is not None:
             check_text("the session's id", id)
-        return Session(
-            self._engine,
-            session_id or new_session_id(),
-            agent=agent,
+        facts = SessionFacts(
+            session_id=session_id or new_session_id(),
             cwd=self.config.get_working_dir() if cwd is None else os.path.abspath(cwd),  # noqa: PTH100 - not resolved
             transcript_path="" if transcript is None else os.fspath(transcript),
-            on_ask=on_ask,
+            agent=agent,
         )
+        return Session(self._engine, facts, on_ask)
 
     def has_hooks(self, event: HookEventName | str, *others: HookEventName | str) -> bool:
         """Whether any hook is configured for these events, whatever its matcher, and whether or not it is trusted."""

@@ -10,6 +10,7 @@ from hookline.client.triggers.boundary import fire
 from hookline.client.triggers.results import OnAsk, SessionStartHookResult
 from hookline.client.triggers.session import is_applied
 from hookline.protocol.events import HookEventName, SessionEndReason, SessionStartSource
+from hookline.protocol.session import SessionFacts
 
 # How long the end of a session waits for the hooks of SessionStart and SessionEnd.
 _END_S = 5.0
@@ -26,17 +27,8 @@ class Session(SessionEvents):
 
     __slots__ = ("_background", "started")
 
-    def __init__(
-        self,
-        engine: Engine,
-        session_id: str,
-        *,
-        agent: str | None,
-        cwd: str,
-        transcript_path: str,
-        on_ask: OnAsk | None = None,
-    ) -> None:
-        super().__init__(engine, session_id, agent=agent, cwd=cwd, transcript_path=transcript_path, on_ask=on_ask)
+    def __init__(self, engine: Engine, facts: SessionFacts, on_ask: OnAsk | None = None) -> None:
+        super().__init__(engine, facts, on_ask)
         self._background: set[asyncio.Task[Any]] = set()
         self.started = SessionStartHookResult()
         """The context that the hooks of SessionStart added, if their answers are applied."""
@@ -44,7 +36,7 @@ class Session(SessionEvents):
     @property
     def id(self) -> str:
         """The session's identifier, as hooks and log have it."""
-        return self._id
+        return self.facts.session_id
 
     @property
     def sync(self) -> SyncSession:
@@ -80,7 +72,9 @@ class Session(SessionEvents):
 
     def _spawn(self, event: HookEventName, fields: Mapping[str, Any]) -> None:
         if (system := self._engine.system) is not None:
-            task = asyncio.get_running_loop().create_task(fire(system, event, fields, None, self))
+            task = asyncio.get_running_loop().create_task(
+                fire(system, event, fields, None, self.facts, limits=self._limits())
+            )
             self._background.add(task)
             task.add_done_callback(self._background.discard)
 

@@ -3,7 +3,6 @@
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -17,7 +16,6 @@ from hookline.protocol.answers import or_none
 from hookline.protocol.constants import CANARY_AGENT, FiredBy, HookMode
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.inputs import current_session
 from hookline.protocol.records import (
     AdviceRecord,
     CancelRecord,
@@ -32,9 +30,9 @@ from hookline.protocol.records import (
     UnmatchedRecord,
     WorkerRecord,
     about,
-    agent_event,
     hook_place,
 )
+from hookline.protocol.session import current_session
 from hookline.protocol.text.call_summary import call_of
 from hookline.protocol.text.exit_text import show_ending, telling_line
 from hookline.protocol.text.json_text import utc_timestamp
@@ -66,7 +64,7 @@ class EventLog:
     def __init__(
         self,
         log: HookLogger,
-        session: Callable[[], str],
+        session: str,
         agent: str | None = None,
         fired_by: FiredBy = FiredBy.PROGRAM,
     ) -> None:
@@ -109,7 +107,7 @@ class EventLog:
 
     def nothing_ran(self, record: UnmatchedRecord) -> None:
         """Logs the first of the events of a kind for which no hook had to run; `quiet` counts the others."""
-        session = self._session_if_known()
+        session = self._session_now()
         self._log.write(msgspec.structs.replace(record, session=session, **self._asked_by()))
 
     def started(self, plan: HookExecutionPlan, hook_input: Mapping[str, Any], fire_id: str) -> None:
@@ -144,9 +142,9 @@ class EventLog:
 
     def late(self, run: HookExecutionResult) -> None:
         """Logs what a hook did that ran beside the agent; called in another thread."""
-        facts: dict[str, Any] = {"session": self._session_if_known(), **self._asked_by(), "event": run.event.value}
+        facts: dict[str, Any] = {"session": self._session_now(), **self._asked_by(), "event": run.event.value}
         self._log.write(_run(run, {**facts, **hook_place(run.hook)}, None))
-        self.failures.report_late(run, facts["session"] or "")
+        self.failures.report_late(run, facts["session"])
 
     def worker(self, hook: HookEntry, text: str, stderr: bytes) -> None:
         """Logs what became of a hook's worker, or what it wrote to stderr; called in another thread."""
@@ -172,7 +170,7 @@ class EventLog:
                 level=LogLevel.INFO,
                 message=f"{about(plan.event, plan.subject)}: cancelled while its hooks ran, so they were ended",
                 fire=fire_id,
-                session=self._session_if_known(),
+                session=self._session_now(),
                 **self._asked_by(),
                 event=plan.event.value,
                 subject=plan.subject,
@@ -184,7 +182,7 @@ class EventLog:
         """Logs an event that was decided without running a hook: blocked, or allowed for want of a trusted hook."""
         facts = {
             "fire": fire_id,
-            "session": self._session_if_known(),
+            "session": self._session_now(),
             "event": verdict.event.value,
             "subject": verdict.subject,
             "call": call_of(arguments),
@@ -195,7 +193,7 @@ class EventLog:
 
     def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str, fire_id: str = "") -> None:
         """Logs that the engine itself failed, which never stops the agent."""
-        common = {"fire": fire_id or None, "session": self._session_if_known(), **self._asked_by()}
+        common = {"fire": fire_id or None, "session": self._session_now(), **self._asked_by()}
         if isinstance(error, FormatError):
             # Not a fault of hookline: the program passes a value that hooks can't read.
             message = f"{event}: {error}, {consequence}"
@@ -214,20 +212,15 @@ class EventLog:
     def _asked_by(self, session_id: str | None = None) -> dict[str, Any]:
         """The fields that say who fired the event, and in which words if that is another agent."""
         session = current_session.get()
-        agent = self._agent if session is None else session.get_agent() or self._agent
-        is_canary = (session_id or self._session_if_known() or "").startswith(_CANARY_SESSION)
+        is_canary = (session_id or self._session_now()).startswith(_CANARY_SESSION)
         source = {"fired_by": (FiredBy.CANARY if is_canary else self._fired_by).value}
-        return source if agent is None else {**source, "agent": agent, "agent_event": agent_event.get()}
+        agent, event = (None, None) if session is None else (session.agent, session.agent_event)
+        agent = agent or self._agent
+        return source if agent is None else {**source, "agent": agent, "agent_event": event}
 
     def _session_now(self) -> str:
         session = current_session.get()
-        return self._session() if session is None else session.get_session_id()
-
-    def _session_if_known(self) -> str | None:
-        # The session itself may be what failed.
-        with suppress(Exception):
-            return self._session_now()
-        return None
+        return self._session if session is None else session.session_id
 
 
 class _Fired(msgspec.Struct, frozen=True, gc=False):

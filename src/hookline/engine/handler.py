@@ -10,7 +10,7 @@ import msgspec
 from hookline.engine.decide import decide
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.plan import HookPlanner
+from hookline.engine.plan import HookPlanner, PlannedEvent
 from hookline.engine.run import HookRunner, skips
 from hookline.engine.selection import ToolLimits, limits_in_force
 from hookline.protocol.arguments import ToolArguments
@@ -22,7 +22,6 @@ from hookline.protocol.events import (
     SessionEndReason,
     SessionStartSource,
 )
-from hookline.protocol.inputs import SessionFacts, SharedSession, current_session
 from hookline.protocol.llm import Translator
 from hookline.protocol.observer import BoundObserver
 from hookline.protocol.results import (
@@ -33,6 +32,7 @@ from hookline.protocol.results import (
     failure_verdict,
     make_empty_success_result,
 )
+from hookline.protocol.session import SessionFacts, current_session
 from hookline.protocol.text.json_text import utc_timestamp
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
 
@@ -45,6 +45,18 @@ _BLOCK = OnError.BLOCK
 _NUMBER_BITS = 64
 _PLAIN = frozenset({str, bool, float, type(None)})
 _ABOUT_TOOLS = frozenset({HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.BEFORE_TOOL})
+
+
+class EngineRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What applies to every event, whatever its hooks answer. New settings replace it as a whole."""
+
+    on_fault: OnError = OnError.ALLOW
+    refusal: tuple[str, Decider] | None = None
+    """The reason for which every event that can block does: a settings file that was never read, or the policy."""
+    agents_off: str | None = None
+    """The reason for which no tool and no model may be called: a switch of the company's policy."""
+    applies_lifecycle: bool = False
+    """True if answers to lifecycle events are applied, as far as the settings could be read."""
 
 
 class HookEventHandler:
@@ -60,7 +72,7 @@ class HookEventHandler:
         event_log: EventLog,
         bus: "MessageBus | None" = None,
         observer: BoundObserver | None = None,
-        on_fault: OnError = OnError.ALLOW,
+        rules: EngineRules | None = None,
         has_changed: Callable[[], bool] = lambda: False,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
@@ -72,14 +84,7 @@ class HookEventHandler:
         self._observer = observer
         self.shows_failures = observer is None or not observer.shows_failures
         """Whether the user is shown hooks that failed; False where the caller does it."""
-        self.on_fault = on_fault
-        self.refusal: str | None = None
-        """Why every event that can block does: a settings file that was never read, or the company's policy."""
-        self.refused_by = Decider.POLICY
-        self.agents_off: str | None = None
-        """Why no tool and no model may be called: a switch of the company's policy."""
-        self.applies_lifecycle = False
-        """Whether answers to lifecycle events are applied, as far as the settings could be read."""
+        self.rules = rules or EngineRules()
         self._has_changed = has_changed
         self._refresh = refresh
         self._limits = ToolLimits()
@@ -169,88 +174,74 @@ class HookEventHandler:
         self,
         event: HookEventName,
         fields: Mapping[str, Any],
-        session: SharedSession | None = None,
+        session: SessionFacts | None = None,
         arguments: ToolArguments | None = None,
+        limits: ToolLimits | None = None,
+        *,
+        at_permission_request: bool = False,
     ) -> Verdict:
-        """Fires an event with its own fields, and returns what it came to.
+        """Fire an event with its own fields, and return the verdict.
 
-        `session` is the session that it belongs to, where a program has several. `arguments` has the rules for the
-        arguments of a tool: what hooks rewrite gets its normal form at once, and has to be valid.
+        Args:
+            event: the event.
+            fields: its own fields, such as `tool_name`.
+            session: the session that the event belongs to, in a program that has several.
+            arguments: the rules for a tool's arguments: rewrites get their normal form at once, and must be valid.
+            limits: the choice of tools in `session`; the handler keeps that of its own session itself.
+            at_permission_request: run only hooks for the moment at which the user is asked to allow a tool.
         """
-        if session is None:
-            return await self._fire_limited(event, fields, self._facts, self._limits, arguments)
-        token = current_session.set(session)
+        if event not in _ABOUT_TOOLS:
+            limits = None
+        elif session is None:
+            limits = self._limits
+        progress = _Progress(arguments=arguments, at_permission_request=at_permission_request)
+        session_token = current_session.set(session)
+        floor = () if limits is None or event is not HookEventName.BEFORE_MODEL else limits.before_model
+        limits_token = limits_in_force.set(floor)
         try:
-            return await self._fire_limited(event, fields, session, _limits_of(session), arguments)
+            return await self._fire_and_log(event, fields, progress, limits)
         finally:
-            current_session.reset(token)
+            limits_in_force.reset(limits_token)
+            current_session.reset(session_token)
 
-    def passes(self, event: HookEventName, subject: str | None, session: SharedSession | None = None) -> bool:
-        """Whether no hook has to run for an event about a subject; then it counts as fired. This never waits."""
+    def passes(
+        self,
+        event: HookEventName,
+        subject: str | None,
+        session: SessionFacts | None = None,
+        limits: ToolLimits | None = None,
+    ) -> bool:
+        """Return True if no hook has to run for an event about a subject; then it counts as fired. This never waits."""
         if self._has_changed():
             self._refresh()
-        if (self.agents_off or self.refusal) and self._why_refused(event) is not None:
+        if self._why_refused(event) is not None:
             return False
-        if self._planner.create_execution_plan(event, subject) is not None:
+        planned = self._planner.planned(event, subject)
+        if planned.plan.hooks or planned.untrusted:  # an event without a trusted hook has a record with its arguments
             return False
-        if self._planner.untrusted(event, subject):
-            return False  # such an event has a record of its own, with its arguments
-        limits = self._limits if session is None else _limits_of(session)
+        limits = self._limits if session is None else limits
         if limits is not None and event in _ABOUT_TOOLS:
             if event is HookEventName.BEFORE_TOOL and limits.why_refused(subject or "") is not None:
                 return False
             limits.follow(Verdict(event=event, subject=subject))
         token = current_session.set(session)
         try:
-            reason = self._planner.why_nothing_runs(event, subject)
-            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
+            self._event_log.quiet.note(event.value, subject, planned.why_nothing_runs, self._event_log.nothing_ran)
         finally:
             current_session.reset(token)
         return True
 
-    async def _fire_limited(
-        self,
-        event: HookEventName,
-        fields: Mapping[str, Any],
-        facts: SessionFacts,
-        limits: ToolLimits | None,
-        arguments: ToolArguments | None,
-    ) -> Verdict:
-        """Fires an event within the choice of tools of its conversation, which it may narrow."""
-        if limits is None or event not in _ABOUT_TOOLS:
-            return await self._fire_and_log(event, fields, facts, arguments)
-        if event is HookEventName.BEFORE_TOOL:
-            tool = fields.get("tool_name")
-            why = limits.why_refused(tool) if isinstance(tool, str) else None
-            if why is None:
-                return await self._fire_and_log(event, fields, facts, arguments)
-            # A hook restricted the tools before.
-            verdict = blocked(Verdict(event=event, subject=tool), why, Decider.HOOK)
-            self._event_log.decided(verdict, _new_id(), fields.get("tool_input"))
-            return verdict
-        token = limits_in_force.set(limits.before_model if event is HookEventName.BEFORE_MODEL else ())
-        try:
-            verdict = await self._fire_and_log(event, fields, facts)
-        finally:
-            limits_in_force.reset(token)
-        if verdict.fault is None:
-            limits.follow(verdict)
-        return verdict
-
     async def _fire_and_log(
-        self,
-        event: HookEventName,
-        fields: Mapping[str, Any],
-        facts: SessionFacts,
-        arguments: ToolArguments | None = None,
+        self, event: HookEventName, fields: Mapping[str, Any], progress: "_Progress", limits: ToolLimits | None = None
     ) -> Verdict:
-        progress = _Progress(arguments=arguments)
         try:
-            verdict = await self._fire(event, fields, facts, progress)
+            verdict = await self._decide(event, fields, progress, limits)
+            if limits is not None and event is not HookEventName.BEFORE_TOOL:
+                limits.follow(verdict)
         except Exception as error:  # noqa: BLE001 - the door: a fault in hookline is logged and never stops the agent
             self._event_log.failed(event, progress.stage, error, "so its hooks had no effect", progress.fire_id)
             verdict = self._failure(event, progress, error)
-            self._event_log.decided(verdict, progress.fire_id or _new_id(), fields.get("tool_input"))
+            self._event_log.decided(verdict, progress.fire_id or new_fire_id(), fields.get("tool_input"))
             self._observe(event, lambda observer: observer.hooks_finished(verdict))
             return verdict
         except BaseException as error:  # cancelled or interrupted: the caller no longer waits
@@ -260,8 +251,6 @@ class HookEventHandler:
                 self._event_log.cancelled(progress.plan, progress.fire_id)
             raise
         if verdict.plan is not None:
-            if verdict.ask:
-                verdict = msgspec.structs.replace(verdict, fire=progress.fire_id)
             try:
                 if self.shows_failures:
                     verdict = self._event_log.failures.report(verdict, progress.session)
@@ -273,72 +262,95 @@ class HookEventHandler:
                 self._observe(event, lambda observer: observer.hooks_finished(verdict))
         return verdict
 
-    async def _fire(
-        self, event: HookEventName, fields: Mapping[str, Any], facts: SessionFacts, progress: "_Progress"
+    async def _decide(
+        self, event: HookEventName, fields: Mapping[str, Any], progress: "_Progress", limits: ToolLimits | None
     ) -> Verdict:
+        """Plan the hooks of an event, run them, and decide; an event that is decided without hooks is logged here."""
         started = time.perf_counter()
         if self._has_changed():
             self._refresh()
         field = EVENT_TABLE[event].subject
         given = fields.get(field) if field is not None else None
-        # The text itself: an enumeration has another idea of what `str()` gives.
+        # The text itself: `str()` of a member of an enumeration may be another text.
         subject = str.__str__(given) if isinstance(given, str) else None
-        if (self.agents_off or self.refusal) and (refused := self._why_refused(event)) is not None:
-            verdict = blocked(Verdict(event=event, subject=subject, success=False), *refused)
-            self._event_log.decided(verdict, _new_id(), fields.get("tool_input"))
-            return verdict
-        plan = self._planner.create_execution_plan(event, subject)
-        if plan is None:
-            return self._without_hooks(Verdict(event=event, subject=subject), fields)
+        if (refused := self._refused(event, subject, limits)) is not None:
+            return self._without_running(refused, fields)
+        planned = self._planner.planned(event, subject, at_permission_request=progress.at_permission_request)
+        plan = planned.plan
+        if not plan.hooks:
+            return self._without_hooks(planned, fields)
         if event is HookEventName.BEFORE_TOOL and (why := _why_not_shown(fields.get("tool_input"))) is not None:
-            verdict = blocked(Verdict(event=event, subject=subject), why, Decider.FAULT)
-            self._event_log.decided(verdict, _new_id(), None)
-            return verdict
-        progress.stage, progress.plan, progress.fire_id = "translation", plan, _new_id()
-        hook_input = self._build_input(event, fields, facts)
+            return self._without_running(blocked(Verdict(event=event, subject=subject), why, Decider.FAULT), {})
+        progress.stage, progress.plan, progress.fire_id = "translation", plan, new_fire_id()
+        hook_input = self._build_input(event, fields)
         progress.stage, progress.session = "execution", hook_input["session_id"]
-        if "llm_request" in hook_input:
-            progress.model = _model_of(hook_input["llm_request"])
+        if isinstance(request := hook_input.get("llm_request"), Mapping):
+            progress.model = request.get("model")
         self._event_log.started(plan, hook_input, progress.fire_id)
         if self._observer is not None:
             self._observe(event, lambda observer: observer.hooks_started(plan))
         runs = await self.runner.run(plan, hook_input, progress.arguments)
         progress.stage = "aggregation"
-        skipped = () if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, hook_input)
-        rules = progress.arguments
-        verdict = decide(event, hook_input, runs, plan=plan, skipped=skipped, started=started, arguments=rules)
-        if self.on_fault is _BLOCK and not verdict.blocked and self._can_block(event, plan):
+        verdict = decide(
+            event,
+            hook_input,
+            runs,
+            plan=plan,
+            skipped=() if len(runs) == len(plan.hooks) else skips(plan.hooks, runs, hook_input),
+            started=started,
+            arguments=progress.arguments,
+        )
+        if verdict.ask:
+            verdict = msgspec.structs.replace(verdict, fire=progress.fire_id)
+        if self.rules.on_fault is _BLOCK and not verdict.blocked and self._can_block(event, plan):
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
         return verdict
 
-    def _without_hooks(self, verdict: Verdict, fields: Mapping[str, Any]) -> Verdict:
-        """Logs an event that no hook ran for: by itself if that is for want of trust, and else by counting it."""
-        event, subject = verdict.event, verdict.subject
-        if untrusted := self._planner.untrusted(event, subject):
-            self._event_log.decided(verdict, _new_id(), fields.get("tool_input"), untrusted)
+    def _refused(self, event: HookEventName, subject: str | None, limits: ToolLimits | None) -> Verdict | None:
+        """Return a block that stands whatever hooks answer, or None."""
+        if limits is not None and subject is not None and event is HookEventName.BEFORE_TOOL:
+            why = limits.why_refused(subject)
+            if why is not None:  # a hook restricted the tools before
+                return blocked(Verdict(event=event, subject=subject), why, Decider.HOOK)
+        if self.rules.agents_off is None and self.rules.refusal is None:
+            return None
+        refused = self._why_refused(event)
+        return None if refused is None else blocked(Verdict(event=event, subject=subject, success=False), *refused)
+
+    def _without_running(self, verdict: Verdict, fields: Mapping[str, Any]) -> Verdict:
+        """Log a verdict that was reached without running a hook."""
+        self._event_log.decided(verdict, new_fire_id(), fields.get("tool_input"))
+        return verdict
+
+    def _without_hooks(self, planned: PlannedEvent, fields: Mapping[str, Any]) -> Verdict:
+        """Log an event that no hook ran for: with a record if untrusted hooks are the reason, else by counting it."""
+        event, subject = planned.plan.event, planned.plan.subject
+        verdict = Verdict(event=event, subject=subject)
+        if planned.untrusted:
+            self._event_log.decided(verdict, new_fire_id(), fields.get("tool_input"), planned.untrusted)
         else:
-            reason = self._planner.why_nothing_runs(event, subject)
-            self._event_log.quiet.note(event.value, subject, reason, self._event_log.nothing_ran)
+            self._event_log.quiet.note(event.value, subject, planned.why_nothing_runs, self._event_log.nothing_ran)
         return verdict
 
     def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
         subject = None if progress.plan is None else progress.plan.subject
         verdict = failure_verdict(event, subject, error, progress.stage)
-        if self.on_fault is OnError.ALLOW or not self._can_block(event, progress.plan):
+        if self.rules.on_fault is OnError.ALLOW or not self._can_block(event, progress.plan):
             return verdict
         return as_block(verdict, f"hookline failed while {progress.stage} ({type(error).__name__})")
 
     def _why_refused(self, event: HookEventName) -> tuple[str, Decider] | None:
-        """Why an event is blocked whatever its hooks would answer, and who decided that; or None."""
-        if self.agents_off is not None and event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):
-            return self.agents_off, Decider.SWITCH
-        return (self.refusal, self.refused_by) if self.refusal is not None and self._can_block(event) else None
+        """Return the reason for which an event is blocked whatever its hooks answer, and the decider; or None."""
+        rules = self.rules
+        if rules.agents_off is not None and event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):
+            return rules.agents_off, Decider.SWITCH
+        return rules.refusal if rules.refusal is not None and self._can_block(event) else None
 
     def _can_block(self, event: HookEventName, plan: HookExecutionPlan | None = None) -> bool:
         if event not in LIFECYCLE_EVENTS:
             return EVENT_TABLE[event].can_block
-        applies = self.applies_lifecycle if plan is None else any(hook.is_enforced for hook in plan.hooks)
+        applies = self.rules.applies_lifecycle if plan is None else any(hook.is_enforced for hook in plan.hooks)
         return EVENT_TABLE[event].can_block and applies
 
     async def serve(self, message: "Message") -> None:
@@ -355,12 +367,12 @@ class HookEventHandler:
         return await respond(message, self._fire_for_bus, self._in_hook_form, is_authenticated=is_authenticated)
 
     async def _fire_for_bus(
-        self, event: HookEventName, fields: Mapping[str, Any], session: SharedSession | None = None
+        self, event: HookEventName, fields: Mapping[str, Any], session: SessionFacts | None = None
     ) -> Verdict:
-        """Fires an event of another program, whose requests don't change what this one's model may call."""
+        """Fire an event of another program, whose requests don't change which tools this one's model may call."""
         token = current_session.set(session)
         try:
-            return await self._fire_and_log(event, fields, self._facts if session is None else session)
+            return await self._fire_and_log(event, fields, _Progress())
         finally:
             current_session.reset(token)
 
@@ -388,16 +400,17 @@ class HookEventHandler:
         except Exception as error:  # noqa: BLE001 - an observer must not keep the guards from their work
             self._event_log.failed(event, "observing", error, "so an observer has not seen all of it")
 
-    def _build_input(self, event: HookEventName, fields: Mapping[str, Any], given: SessionFacts) -> dict[str, Any]:
-        if given is self._facts:  # a session's own events come in hook form
+    def _build_input(self, event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
+        session = current_session.get()
+        if session is None:  # the events of other sessions come in hook form
             fields = self._in_hook_form(fields)
-        session, cwd, transcript = given.get_session_id(), given.get_working_dir(), given.get_transcript_path()
+        session_id, cwd, transcript_path, *_ = session or self._facts
         facts = {
-            "session_id": session,
+            "session_id": session_id,
             "cwd": cwd,
             "timestamp": utc_timestamp(),
             "hook_event_name": event.value,
-            "transcript_path": transcript,
+            "transcript_path": transcript_path,
         }
         # First in the order that scripts see, and last to count: a request on the bus can't change the facts.
         return {**facts, **fields, **facts}
@@ -435,11 +448,6 @@ def _is_short(value: Any) -> bool:
     return type(value) is int and value.bit_length() < _NUMBER_BITS
 
 
-def _limits_of(session: SharedSession) -> ToolLimits | None:
-    """The choice of tools in a session; None for one that is not kept from one event to the next."""
-    return getattr(session, "tool_limits", None)
-
-
 class _Progress(msgspec.Struct):
     """How far an event has come, for the report of a fault."""
 
@@ -451,26 +459,12 @@ class _Progress(msgspec.Struct):
     """Set when its hooks are about to start."""
     arguments: ToolArguments | None = None
     """The rules for the arguments of the tool that it is about."""
+    at_permission_request: bool = False
 
 
-def _model_of(request: Any) -> str | None:
-    model = request.get("model") if isinstance(request, Mapping) else None
-    return model if isinstance(model, str) else None
-
-
-# Ids that were not used yet: asking the kernel for each would give up the interpreter's lock in every event.
-_fresh_ids: list[str] = []
-os.register_at_fork(after_in_child=_fresh_ids.clear)
-
-
-def _new_id() -> str:
-    while True:
-        try:
-            return _fresh_ids.pop()
-        except IndexError:
-            pass
-        digits = os.urandom(5 * 64).hex()
-        _fresh_ids.extend(digits[start : start + 10] for start in range(0, len(digits), 10))
+def new_fire_id() -> str:
+    """Return a new identifier of an event in the log."""
+    return os.urandom(5).hex()
 
 
 def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:

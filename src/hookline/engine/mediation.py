@@ -8,34 +8,12 @@ from hookline.protocol.events import HookEventName
 from hookline.protocol.inputs import input_problems
 from hookline.protocol.messages import AddressedResponse, AskerFacts, HookExecutionFailure, Message
 from hookline.protocol.results import AggregatedHookResult
+from hookline.protocol.session import SessionFacts
 from hookline.protocol.verdict import Verdict
 
-# Gets the event, its fields, and the session that it belongs to where that is not the system's own.
-Fire = Callable[..., Awaitable[Verdict]]
+# Gets the event, its fields, and the session that it belongs to if that is not the system's own.
+Fire = Callable[[HookEventName, Mapping[str, Any], SessionFacts | None], Awaitable[Verdict]]
 Translate = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-
-
-class AskersSession:
-    """The session that a request on an authenticated bus belongs to. Its transcript is on another machine."""
-
-    def __init__(self, facts: AskerFacts) -> None:
-        self._facts = facts
-
-    def get_session_id(self) -> str:
-        """The asker's session."""
-        return self._facts.get("sessionId", "")
-
-    def get_working_dir(self) -> str:
-        """Where the asker works; hooks run in the directory of their own system."""
-        return self._facts.get("cwd", "")
-
-    def get_transcript_path(self) -> str:
-        """None: a file of the same name here would be another one."""
-        return ""
-
-    def get_agent(self) -> str | None:
-        """Which agent asks."""
-        return self._facts.get("agent")
 
 
 async def respond(
@@ -79,8 +57,7 @@ async def _serve(
         problems = input_problems(row.input, fields)
         text = f"{event}: {'; '.join(problems)}"
         return failed(correlation_id, "invalid_input", text, {"event": event.value, "problems": list(problems)})
-    session = () if facts is None else (AskersSession(facts),)
-    verdict = await fire(event, _with_asker(fields, facts), *session)
+    verdict = await fire(event, _with_asker(fields, facts), None if facts is None else _session_of(facts))
     return _response(correlation_id, verdict, is_addressed="replyTo" in message)
 
 
@@ -90,6 +67,12 @@ def _facts(given: Any) -> AskerFacts | None:
         return None
     facts: Any = {name: given[name] for name in AskerFacts.__annotations__ if isinstance(given.get(name), str)}
     return facts or None
+
+
+def _session_of(facts: AskerFacts) -> SessionFacts:
+    """The asker's session, without its transcript: a file of the same name on this machine would be another one."""
+    session_id, cwd = facts.get("sessionId", ""), facts.get("cwd", "")
+    return SessionFacts(session_id=session_id, cwd=cwd, agent=facts.get("agent"))
 
 
 def _with_asker(fields: Mapping[str, Any], facts: AskerFacts | None) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from hookline.engine.matcher import match
-from hookline.protocol.constants import OnError, at_permission_request
+from hookline.protocol.constants import OnError
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import Callback, CommandLine, HookEntry, Plugin
 from hookline.protocol.verdict import HookExecutionPlan, Skip, SkipKind
@@ -29,19 +29,19 @@ def plan(
     subject: str | None = None,
     *,
     why_untrusted: TrustCheck = everything_is_trusted,
-    asks_person: bool = False,
+    at_permission_request: bool = False,
 ) -> HookExecutionPlan:
-    """The plan for an event about a subject (a tool's name, a trigger).
+    """Return the plan for an event about a subject (a tool's name, a trigger).
 
-    With `asks_person` it is the plan for the moment at which a person would be asked to allow a tool.
+    With `at_permission_request` it is the plan for the moment at which the user is asked to allow a tool.
     """
     draft = _Draft()
     unmatched: list[HookEntry] = []
     for hook in hooks:
-        if hook.event is not event or (asks_person and not hook.at_permission_request):
+        if hook.event is not event or (at_permission_request and not hook.at_permission_request):
             continue
-        if hook.at_permission_request and not asks_person:
-            draft.skip(hook, SkipKind.CONDITION, "it runs when a person would be asked to allow the tool")
+        if hook.at_permission_request and not at_permission_request:
+            draft.skip(hook, SkipKind.CONDITION, "it runs when the user is asked to allow the tool")
         elif hook.disabled_by is not None:
             draft.skip(hook, SkipKind.DISABLED, f"by {hook.disabled_by}")
         elif hook.verify_each_event and (why_not := ask_trust(why_untrusted, hook)) is not None:
@@ -68,6 +68,20 @@ def plan(
     )
 
 
+class PlannedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan for an event about a subject, and the facts that it depends on."""
+
+    plan: HookExecutionPlan
+    why_nothing_runs: str
+    """The reason for which the plan has no hooks; empty if it has some."""
+    untrusted: tuple[str, ...]
+    """The names of the hooks that would run if they were trusted."""
+    hooks: tuple[HookEntry, ...]
+    """All hooks of the event, as they were when the plan was made."""
+    distrust: tuple[tuple[HookEntry, str | None], ...]
+    """The hooks whose trust is checked again before each event, with the result of the check."""
+
+
 class HookPlanner:
     """Makes plans, and keeps them while nothing that they depend on changes."""
 
@@ -81,68 +95,50 @@ class HookPlanner:
         self._hooks_of = hooks_of
         self._why_untrusted = why_untrusted
         self._on_plan = on_plan
-        self._cache: dict[tuple[HookEventName, str | None, bool], _Cached] = {}
+        self._cache: dict[tuple[HookEventName, str | None, bool], PlannedEvent] = {}
 
     def create_execution_plan(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan | None:
-        """The plan for an event about a subject, or None when no hook has to run."""
-        hooks = self._hooks_of(event)
-        cached = self._cache.get((event, subject, at_permission_request.get()))
-        # The same tuple of hooks means that the settings have not changed. Trust is asked for at every event: a script
-        # may have changed since it was trusted, even by the agent itself.
-        if cached is None or cached.hooks is not hooks or (cached.guests and self._is_trust_changed(cached)):
-            cached = self._make(hooks, event, subject)
-        if not cached.is_reported:
-            cached.is_reported = True
-            self._on_plan(cached.plan)
-        return cached.plan if cached.plan.hooks else None
+        """Return the plan for an event about a subject, or None when no hook has to run."""
+        new_plan = self.planned(event, subject).plan
+        return new_plan if new_plan.hooks else None
 
     def explain(self, event: HookEventName, subject: str | None = None) -> HookExecutionPlan:
         """The same plan even when it is empty, for callers that only ask."""
         return plan(self._hooks_of(event), event, subject, why_untrusted=self._why_untrusted)
 
-    def why_nothing_runs(self, event: HookEventName, subject: str | None = None) -> str:
-        """Return the reason for which no hook of the event runs, after there was no plan for it."""
-        cached = self._cache.get((event, subject, at_permission_request.get()))
-        return cached.why_nothing_runs if cached is not None else "no hook is configured"
-
-    def untrusted(self, event: HookEventName, subject: str | None = None) -> tuple[str, ...]:
-        """The hooks that would have run for the event if they were trusted, after there was no plan for it."""
-        cached = self._cache.get((event, subject, at_permission_request.get()))
-        return () if cached is None else cached.untrusted
-
-    def _is_trust_changed(self, cached: "_Cached") -> bool:
-        return cached.why_untrusted != [ask_trust(self._why_untrusted, hook) for hook in cached.guests]
-
-    def _make(self, hooks: tuple[HookEntry, ...], event: HookEventName, subject: str | None) -> "_Cached":
-        guests = tuple(hook for hook in hooks if hook.verify_each_event)
-        distrust = {id(hook): ask_trust(self._why_untrusted, hook) for hook in guests}
-        asks_person = at_permission_request.get()
+    def planned(
+        self, event: HookEventName, subject: str | None = None, *, at_permission_request: bool = False
+    ) -> PlannedEvent:
+        """Return the plan for an event about a subject, with the reason if no hook has to run."""
+        hooks = self._hooks_of(event)
+        cached = self._cache.get((event, subject, at_permission_request))
+        # The same tuple of hooks means that the settings have not changed. Trust is checked at every event: a script
+        # may have changed since it was trusted, even by the agent itself.
+        if cached is not None and cached.hooks is hooks and not (cached.distrust and self._is_trust_changed(cached)):
+            return cached
+        distrust = {id(hook): (hook, ask_trust(self._why_untrusted, hook)) for hook in hooks if hook.verify_each_event}
         new_plan = plan(
             hooks,
             event,
             subject,
-            why_untrusted=lambda hook: distrust[id(hook)],
-            asks_person=asks_person,
+            why_untrusted=lambda hook: distrust[id(hook)][1],
+            at_permission_request=at_permission_request,
         )
-        cached = _Cached(
-            hooks, guests, list(distrust.values()), new_plan, "" if new_plan.hooks else _why_nothing(new_plan)
+        new = PlannedEvent(
+            plan=new_plan,
+            why_nothing_runs="" if new_plan.hooks else _why_nothing(new_plan),
+            untrusted=tuple(skip.hook.label for skip in new_plan.skips if skip.kind is SkipKind.UNTRUSTED),
+            hooks=hooks,
+            distrust=tuple(distrust.values()),
         )
-        cached.untrusted = tuple(skip.hook.label for skip in new_plan.skips if skip.kind is SkipKind.UNTRUSTED)
         if len(self._cache) >= _MAX_CACHED:
             self._cache.clear()
-        self._cache[event, subject, asks_person] = cached
-        return cached
+        self._cache[event, subject, at_permission_request] = new
+        self._on_plan(new_plan)
+        return new
 
-
-class _Cached(msgspec.Struct):
-    hooks: tuple[HookEntry, ...]
-    guests: tuple[HookEntry, ...]
-    why_untrusted: list[str | None]
-    plan: HookExecutionPlan
-    why_nothing_runs: str
-    is_reported: bool = False
-    """Whether the skipped hooks were reported."""
-    untrusted: tuple[str, ...] = ()
+    def _is_trust_changed(self, cached: PlannedEvent) -> bool:
+        return any(why != ask_trust(self._why_untrusted, hook) for hook, why in cached.distrust)
 
 
 class _Draft:

@@ -87,7 +87,8 @@ class ToolLimits:
             if self._selects_last:
                 self._request = chosen if is_chosen else {}
             self._config = chosen if is_chosen and not self._selects_last else narrow(self._request, self._layers)
-            self._by = _choosers(verdict) or self._by
+            if any("toolConfig" in path for path in verdict.holders):
+                self._by = _choosers(verdict) or self._by
 
     def why_refused(self, tool: str) -> str | None:
         """Why a tool can't be called now, or None."""

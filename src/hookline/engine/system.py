@@ -13,7 +13,7 @@ import msgspec
 
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import is_awaited
-from hookline.engine.handler import HookEventHandler
+from hookline.engine.handler import EngineRules, HookEventHandler
 from hookline.engine.notices.untrusted_hooks import TrustNotice
 from hookline.engine.plan import HookPlanner, ask_trust
 from hookline.engine.registry import HookRegistry
@@ -27,9 +27,9 @@ from hookline.log.write.sink import FileSink
 from hookline.protocol.constants import DEFAULT_MAX_WARM, Decider, FiredBy, HookOptions, Lifecycle, OnError
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.inputs import SessionFacts
 from hookline.protocol.observer import BoundObserver, HookObserver
 from hookline.protocol.records import Consent, FaultRecord, LogLevel, SettingsRecord, hook_place
+from hookline.protocol.session import SessionFacts
 from hookline.protocol.text.secret_names import SECRET_NAMES
 from hookline.protocol.text.strings import warn_user
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
@@ -99,7 +99,7 @@ class HookSystem:
         self._sinks = sinks
         self._log_file = log_file
         self._trust_path = trust_path
-        self._observer = None if observer is None else BoundObserver(observer, facts.get_session_id, agent)
+        self._observer = None if observer is None else BoundObserver(observer, facts.session_id, agent)
         self._on_fault = on_fault
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
         self._reported |= {str(problem) for problem in policy_problems(source.layers)}
@@ -272,7 +272,7 @@ class HookSystem:
         # Hooks may have changed; events that are under way are answered by the old workers.
         parts.handler.runner.resources.drain()
         parts.handler.runner = self._make_runner(settings.options, parts.event_log, parts.warm_policy)
-        self._set_on_fault(parts.handler, settings.options.lifecycle)
+        parts.handler.rules = self._rules(settings.options.lifecycle)
         self._set_record(parts.event_log, settings)
         parts.registry.initialize()
 
@@ -280,17 +280,18 @@ class HookSystem:
         # Another agent applies what is answered to its prompts and sessions, so that hooks which guard it count there.
         return decode_settings(self._source.layers, applies_lifecycle=self._agent is not None)
 
-    def _set_on_fault(self, handler: HookEventHandler, lifecycle: Lifecycle) -> None:
-        is_strict = self.blocks_on_fault
-        handler.on_fault = OnError.BLOCK if is_strict else OnError.ALLOW
-        unreadable = next((layer for layer in self._source.layers if layer.is_unreadable), None)
-        handler.applies_lifecycle = self._agent is not None or lifecycle is Lifecycle.APPLY
+    def _rules(self, lifecycle: Lifecycle) -> EngineRules:
         policy = next((layer.policy for layer in self._source.layers if layer.policy is not None), None)
-        handler.agents_off = None if policy is None else policy.agents_off
-        handler.refusal, handler.refused_by = None if policy is None else policy.blocks, Decider.POLICY
-        if is_strict and unreadable is not None:
-            handler.refused_by = Decider.FAULT
-            handler.refusal = f"{unreadable.problems[0]}, and onFault is block"
+        unreadable = next((layer for layer in self._source.layers if layer.is_unreadable), None)
+        refusal = None if policy is None or policy.blocks is None else (policy.blocks, Decider.POLICY)
+        if self.blocks_on_fault and unreadable is not None:
+            refusal = f"{unreadable.problems[0]}, and onFault is block", Decider.FAULT
+        return EngineRules(
+            on_fault=OnError.BLOCK if self.blocks_on_fault else OnError.ALLOW,
+            refusal=refusal,
+            agents_off=None if policy is None else policy.agents_off,
+            applies_lifecycle=self._agent is not None or lifecycle is Lifecycle.APPLY,
+        )
 
     def _set_record(self, event_log: EventLog, settings: Settings) -> None:
         """Has records say what a company's record needs: the policy's version, and what each hook was."""
@@ -301,7 +302,7 @@ class HookSystem:
             return
         from hookline.settings.trust.fingerprint import Fingerprinter  # noqa: PLC0415 - few machines need it
 
-        taken, project = Fingerprinter(self._environ.get("PATH")), self._facts.get_working_dir()
+        taken, project = Fingerprinter(self._environ.get("PATH")), self._facts.cwd
         event_log.digest_of = lambda hook: taken.fingerprint(hook, os.path.realpath(hook.project or project)).digest
 
     def _ready(self) -> _Parts:
@@ -312,8 +313,8 @@ class HookSystem:
     def _build(self) -> _Parts:
         settings = self._decode()
         self.redactor.use(settings.options.redact)
-        log = HookLogger(self._make_sinks(settings.options), os.path.realpath(self._facts.get_working_dir()))
-        event_log = EventLog(log, self._facts.get_session_id, self._agent, self._fired_by)
+        log = HookLogger(self._make_sinks(settings.options), os.path.realpath(self._facts.cwd))
+        event_log = EventLog(log, self._facts.session_id, self._agent, self._fired_by)
         self._set_record(event_log, settings)
         registry = HookRegistry(lambda: parts.settings, log)
         planner = HookPlanner(
@@ -329,10 +330,10 @@ class HookSystem:
             event_log=event_log,
             bus=self._bus,
             observer=self._observer,
+            rules=self._rules(settings.options.lifecycle),
             has_changed=self._source.has_changed,
             refresh=self._refresh,
         )
-        self._set_on_fault(handler, settings.options.lifecycle)
         parts = _Parts(
             settings=settings,
             log=log,
@@ -369,7 +370,7 @@ class HookSystem:
         if hook.policy is not None:
             why = self._script_checks.fault(hook)
         else:
-            project = hook.project or self._facts.get_working_dir()
+            project = hook.project or self._facts.cwd
             why = self._trust.why_untrusted(hook, project, parts.settings.options.trust)
         if why is not None and hook.worker is not None:
             parts.handler.runner.resources.distrust(hook)
@@ -400,7 +401,7 @@ class HookSystem:
             on_end=self._observer.hook_ended if self._observer is not None else None,
             on_late=event_log.late,
             http_allow=options.http.allow,
-            directory=self._facts.get_working_dir(),
+            directory=self._facts.cwd,
             # `hookline fire` names a directory; the hooks must not run in another one.
             must_exist=self._fired_by is FiredBy.FIRE,
             warm_policy=warm_policy,

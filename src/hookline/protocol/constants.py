@@ -1,7 +1,6 @@
 """The words and default values of hook settings. Loaded while hooks are disabled, too, so no msgspec here."""
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 from enum import StrEnum
 from typing import Literal, TypedDict
 
@@ -39,10 +38,6 @@ POLICY_DIR_VARIABLE = "HOOKLINE_POLICY_DIR"
 CHILD_MARK = "HOOKLINE_RUN"
 # In the environment of a hook that is started as a worker, with the value 1.
 WORKER_VARIABLE = "HOOKLINE_WORKER"
-
-
-at_permission_request: ContextVar[bool] = ContextVar("at_permission_request", default=False)
-"""True while BeforeTool is fired because the user is about to be asked; only hooks with this field run then."""
 
 
 class HookType(StrEnum):

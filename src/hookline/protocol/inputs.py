@@ -1,13 +1,11 @@
 """The input of hooks: one JSON object on stdin, first the session's facts, then the event's own fields."""
 
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from functools import cache
 from typing import (
     Annotated,
     Any,
     NotRequired,
-    Protocol,
     TypedDict,
     TypeGuard,
     TypeVar,
@@ -22,30 +20,6 @@ from msgspec import Meta
 from hookline.protocol.answers import kind_of
 from hookline.protocol.events import PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.protocol.llm import LLMRequestFields, LLMResponse
-
-
-class SessionFacts(Protocol):
-    """Where the fields that every hook gets come from; `Config` is one."""
-
-    def get_session_id(self) -> str:
-        """The session's identifier."""
-
-    def get_working_dir(self) -> str:
-        """The project's directory, in which hooks run."""
-
-    def get_transcript_path(self) -> str:
-        """The path of the session's transcript, or an empty string."""
-
-
-class SharedSession(SessionFacts, Protocol):
-    """One of several sessions that share a hook system; hooks still run in the system's own directory."""
-
-    def get_agent(self) -> str | None:
-        """Which of a program's agents this is, for the log."""
-
-
-current_session: ContextVar[SharedSession | None] = ContextVar("current_session", default=None)
-"""The session whose event is being fired, if it is not the hook system's own."""
 
 
 class HookInput(TypedDict):

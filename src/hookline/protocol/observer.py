@@ -1,10 +1,9 @@
 """Observers, which watch hooks at work."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.inputs import current_session
+from hookline.protocol.session import current_session
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
 
 
@@ -39,8 +38,8 @@ class HookObserver:
 class BoundObserver:
     """An observer that is called with the session of the event."""
 
-    def __init__(self, observer: HookObserver, own_session: Callable[[], str], agent: str | None = None) -> None:
-        """`own_session` returns the id of the session for events that name no session."""
+    def __init__(self, observer: HookObserver, own_session: str, agent: str | None = None) -> None:
+        """`own_session` is the id of the session for events that name no session."""
         self._observer = observer
         self.shows_failures = observer.shows_failures
         self._own_session = own_session
@@ -61,5 +60,5 @@ class BoundObserver:
     def _session(self) -> ObservedSession:
         session = current_session.get()
         if session is None:
-            return ObservedSession(self._own_session(), self._agent)
-        return ObservedSession(session.get_session_id(), session.get_agent() or self._agent)
+            return ObservedSession(self._own_session, self._agent)
+        return ObservedSession(session.session_id, session.agent or self._agent)

@@ -1,7 +1,6 @@
 """The records of the log, one type per kind. The log writes them and `hookline log` reads them."""
 
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any
 
@@ -10,9 +9,6 @@ import msgspec
 from hookline.protocol.constants import OWN_DIALECT
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.json_text import utc_timestamp
-
-agent_event: ContextVar[str | None] = ContextVar("agent_event", default=None)
-"""How the agent that asks calls the event which is being fired, where hookline is its hook command."""
 
 
 class LogLevel(StrEnum):

@@ -16,7 +16,7 @@ from hookline.protocol.hook_entry import (
     Unsupported,
     WorkerCommand,
 )
-from hookline.protocol.inputs import current_session
+from hookline.protocol.session import current_session
 from hookline.runners.context import RunContext, Runner
 from hookline.runners.invocation import HookInvocation
 from hookline.runners.process.batch import ChildJob, ChildOutcome
@@ -118,7 +118,7 @@ async def _ask_remote(invocation: HookInvocation, context: RunContext) -> ChildO
 
     hook, session = invocation.hook, current_session.get()
     assert isinstance(hook.run, RemoteSubject)  # noqa: S101 - the row of this type
-    agent = (None if session is None else session.get_agent()) or context.agent
+    agent = (None if session is None else session.agent) or context.agent
     facts: AskerFacts = {
         "sessionId": str(invocation.hook_input["session_id"]),
         "cwd": str(invocation.hook_input["cwd"]),

@@ -11,10 +11,11 @@ from hookline.protocol.text.strings import warn_user
 
 if TYPE_CHECKING:
     from hookline.client.config import Config
+    from hookline.engine.selection import ToolLimits
     from hookline.engine.system import HookSystem
     from hookline.protocol.arguments import ToolArguments
     from hookline.protocol.events import HookEventName
-    from hookline.protocol.inputs import SharedSession
+    from hookline.protocol.session import SessionFacts
     from hookline.protocol.verdict import Verdict
 
 Applied = TypeVar("Applied")
@@ -36,8 +37,11 @@ async def fire(
     event: "HookEventName",
     fields: Mapping[str, Any],
     mcp_context: Mapping[str, Any] | None = None,
-    session: "SharedSession | None" = None,
+    session: "SessionFacts | None" = None,
     arguments: "ToolArguments | None" = None,
+    *,
+    limits: "ToolLimits | None" = None,
+    at_permission_request: bool = False,
 ) -> "Verdict | None":
     """Return the event's verdict; None if hooks are disabled, or if hookline failed and faults don't block."""
     if system is None:
@@ -47,7 +51,10 @@ async def fire(
             fields = {**fields, "mcp_context": mcp_context}
         if system.handler is None:
             await system.initialize()
-        verdict = await (system.handler or system.get_event_handler()).fire(event, fields, session, arguments)
+        handler = system.handler or system.get_event_handler()
+        verdict = await handler.fire(
+            event, fields, session, arguments, limits, at_permission_request=at_permission_request
+        )
         return verdict if event not in LIFECYCLE_EVENTS else _reported(system, verdict)
     except Exception as error:  # noqa: BLE001 - the door: a fault in hookline never stops the agent
         report(error)
@@ -55,13 +62,17 @@ async def fire(
 
 
 def passes(
-    system: "HookSystem | None", event: "HookEventName", subject: str, session: "SharedSession | None" = None
+    system: "HookSystem | None",
+    event: "HookEventName",
+    subject: str,
+    session: "SessionFacts | None" = None,
+    limits: "ToolLimits | None" = None,
 ) -> bool:
     """Whether no hook has to run for an event, so that it need not be fired; False if that is not known at once."""
     if system is None:
         return True
     try:
-        return system.handler is not None and system.handler.passes(event, subject, session)
+        return system.handler is not None and system.handler.passes(event, subject, session, limits)
     except Exception:  # noqa: BLE001 - the door: firing the event reports it
         return False
 

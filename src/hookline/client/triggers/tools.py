@@ -10,7 +10,6 @@ from hookline.client import flow
 from hookline.client.triggers.boundary import attempt, fire, system_of
 from hookline.client.triggers.results import AskReason, Normalize, OnAsk, ToolCall, ToolResult, Validate, to_tool_result
 from hookline.protocol.arguments import ToolArguments, own_copy
-from hookline.protocol.constants import at_permission_request
 from hookline.protocol.events import HookEventName
 from hookline.protocol.text.strings import warn_user
 
@@ -81,12 +80,8 @@ async def fire_permission_hook(
     system = system_of(config)
     if system is None or not attempt(lambda: system.has_approval_hooks, otherwise=True):
         return PermissionAnswer()
-    token = at_permission_request.set(True)
-    try:
-        fields = {"tool_name": tool_name, "tool_input": own_copy(tool_input) or {}}
-        verdict = await fire(system, HookEventName.BEFORE_TOOL, fields, mcp_context)
-    finally:
-        at_permission_request.reset(token)
+    fields = {"tool_name": tool_name, "tool_input": own_copy(tool_input) or {}}
+    verdict = await fire(system, HookEventName.BEFORE_TOOL, fields, mcp_context, at_permission_request=True)
     if verdict is None:
         return PermissionAnswer()
     if verdict.blocked:

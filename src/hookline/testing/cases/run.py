@@ -119,7 +119,8 @@ class Bench:
             system.dispose()
 
     def _fire(self, system: HookSystem, case: Case) -> Awaitable[Verdict]:
-        session = _CaseSession(self._configs[system])
+        # A new session for each case, because hooks may keep state per session.
+        session = self._configs[system].session_facts._replace(session_id=new_session_id())
         return system.get_event_handler().fire(case.event, case.fields, session)
 
     def _system(self, environment: Mapping[str, str]) -> HookSystem:
@@ -143,23 +144,3 @@ class Bench:
             return None
         more = f" (and {len(skips) - 1} more)" if len(skips) > 1 else ""
         return f"not tried, because a hook does not run: {skips[0].hook.label}{more}: {skips[0].reason}"
-
-
-class _CaseSession:
-    """A new session for each case, because hooks may keep state per session."""
-
-    def __init__(self, config: Config) -> None:
-        self._id = new_session_id()
-        self._facts = config
-
-    def get_session_id(self) -> str:
-        return self._id
-
-    def get_working_dir(self) -> str:
-        return self._facts.get_working_dir()
-
-    def get_transcript_path(self) -> str:
-        return self._facts.get_transcript_path()
-
-    def get_agent(self) -> str | None:
-        return None
