@@ -34,7 +34,7 @@ def words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *
         pytest.param(["fire", "BeforeTool", "--in"], ["--input"], id="option"),
         pytest.param(["fire", "BeforeTool", "--settings", ""], [], id="file"),
         pytest.param(["check", "--tool", "re"], ["read_file", "replace"], id="tool"),
-        pytest.param(["init", "--language", ""], ["python", "node", "sh"], id="choice"),
+        pytest.param(["init", "--language", ""], ["python", "sh"], id="choice"),
         pytest.param(["schema", "input", "AfterT"], ["AfterTool"], id="second-argument"),
         pytest.param(["completion", ""], ["bash", "zsh", "fish"], id="shell"),
         pytest.param(["nonsense", ""], [], id="unknown-command"),

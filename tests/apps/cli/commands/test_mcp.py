@@ -30,13 +30,16 @@ def test_bad_usage(words: list[str], message: str, capsys: pytest.CaptureFixture
     assert message in capsys.readouterr().err
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_the_extra() -> None:
     """An address needs the official package, and one line says how to get it."""
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    monkeypatch.delitem(sys.modules, "hookline.gateway.http", raising=False)
-    assert main(["mcp", "--name", "x", "--url", "http://127.0.0.1:9/"]) == 1
-    error = capsys.readouterr().err
-    assert error == (f"hookline: this needs the package mcp, which is not installed; run: {install_command('agent')}\n")
+    code = (
+        "import sys; sys.modules['mcp'] = None\n"
+        "from hookline.apps.cli.main import main\n"
+        "sys.exit(main(['mcp', '--name', 'x', '--url', 'http://127.0.0.1:9/']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False)
+    message = f"hookline: this needs the package mcp, which is not installed; run: {install_command('agent')}\n"
+    assert (done.returncode, done.stderr) == (1, message)
 
 
 def test_all_words_after_the_dashes_are_the_servers(tmp_path: Path) -> None:
