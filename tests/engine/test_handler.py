@@ -108,7 +108,7 @@ def before_tool(handler: HookEventHandler) -> Awaitable[AggregatedHookResult]:
     return handler.fire_before_tool_event("ls", {"path": "."})
 
 
-def before_model(handler: HookEventHandler) -> Awaitable[AggregatedHookResult]:
+def before_model(handler: HookEventHandler) -> Coroutine[Any, Any, AggregatedHookResult]:
     return handler.fire_before_model_event(REQUEST)
 
 
@@ -307,6 +307,7 @@ def test_nothing_happens_where_nothing_matches(project: Path, hooks: dict[str, A
     handler = make_handler(project, hooks, runner=broken, translator=broken)
     with _Audit() as seen:
         first, second = (run_without_yielding(handler.fire_before_tool_event("ls", {"path": "."})) for _ in range(2))
+        assert run_without_yielding(before_model(handler)).success  # the broken translator is not called
     assert seen == []
     assert first == second == AggregatedHookResult(success=True)
     assert first is not second
