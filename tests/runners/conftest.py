@@ -11,7 +11,7 @@ import uvloop
 from tests.patience import LONG_S, children, descriptors
 
 from hookline.protocol.hook_entry import ResourceLimits
-from hookline.runners.process.batch import ChildJob, ChildLimits, ChildOutcome, LateInput, run_children
+from hookline.runners.process.batch import ChildJob, ChildLimits, ChildOutcome, run_children
 from hookline.runners.process.features import FEATURES
 
 USUAL_LIMITS = ChildLimits()
@@ -28,7 +28,7 @@ class MakeJob(Protocol):
         self,
         command: str,
         *,
-        stdin: bytes | LateInput = b"",
+        stdin: bytes = b"",
         timeout_ms: float = 15_000,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
@@ -53,7 +53,7 @@ def job(tmp_path: Path) -> MakeJob:
     def make(
         command: str,
         *,
-        stdin: bytes | LateInput = b"",
+        stdin: bytes = b"",
         timeout_ms: float = 15_000,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,

@@ -33,7 +33,7 @@ _PLAIN_ANSWERS: tuple[Mapping[str, Any], ...] = ({}, {"decision": "allow"})
 
 def result_of(invocation: HookInvocation, outcome: ChildOutcome) -> HookExecutionResult:
     """Return the result of one run."""
-    return to_result(invocation.hook, outcome, invocation.input_bytes, invocation.hook_input, invocation.dialect_input)
+    return to_result(invocation.hook, outcome, invocation.stdin, invocation.hook_input, invocation.dialect_input)
 
 
 def to_result(
@@ -101,7 +101,7 @@ def to_result(
 
 def left_running(invocation: HookInvocation) -> HookExecutionResult:
     """Return the result of a hook that runs in the background, as far as it is known now."""
-    hook, stdin = invocation.hook, invocation.input_bytes
+    hook, stdin = invocation.hook, invocation.stdin
     return HookExecutionResult(hook=hook, event=hook.event, success=True, exit_code=None, stdin=stdin, is_running=True)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -17,23 +16,20 @@ from hookline.engine.rewrites import in_normal_form, no_change, normal_change
 from hookline.log.consent import user_name
 from hookline.protocol.arguments import ToolArguments
 from hookline.protocol.constants import OWN_DIALECT, PROJECT_DIR_VARIABLES
-from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.runners.background import BACKGROUND
 from hookline.runners.context import OnEnd, RunContext, indexed
 from hookline.runners.dialect import prepare, why_not_run
 from hookline.runners.invocation import HookInvocation
-from hookline.runners.process.batch import ChildLimits, LateInput
+from hookline.runners.process.batch import ChildLimits
 from hookline.runners.process.environment import own_environment
 from hookline.runners.resources import EngineResources
 from hookline.runners.table import run_all
 from hookline.runners.warm_policy import WarmPolicy
 from hookline.settings.decode.schema import FleetSettings
 from hookline.settings.trust.worker_source import WorkerSources
-
-# Making its JSON takes as long as a few calls of the system; a shorter one is in the pipe before the process starts.
-_LONG_TEXT = 64 * 1024
 
 _Hooks = Sequence[HookEntry]
 Passes = Callable[[str], bool]
@@ -143,7 +139,7 @@ class HookRunner:
         cwd = own or (str(event_input["cwd"]) if self._directory is None else self._directory)
         cwd = cwd if self._must_exist else _existing(cwd)
         inherited = self._inherited.in_directory(cwd)
-        invocations = prepare(hooks, event_input, _stdin(hooks, event_input), inherited)
+        invocations = prepare(hooks, event_input, stringify_json(event_input), inherited)
         context = RunContext(
             limits=self._limits,
             cwd=cwd,
@@ -224,14 +220,6 @@ async def _call_functions(
     return [to_result(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
 
 
-def _stdin(hooks: _Hooks, event_input: Mapping[str, Any]) -> bytes | LateInput:
-    """Return the text that hooks read; for one command a long text is made while its process starts."""
-    is_late = len(hooks) == 1 and type(hooks[0].run) is CommandLine and hooks[0].dialect == OWN_DIALECT
-    if is_late and _is_long(event_input):
-        return LateInput(partial(stringify_json, event_input))
-    return stringify_json(event_input)
-
-
 def _in_normal_form(
     runs: list[HookExecutionResult], hook_input: Mapping[str, Any], arguments: ToolArguments
 ) -> list[HookExecutionResult]:
@@ -252,15 +240,6 @@ def _of_planned(planned: _Hooks, hooks: _Hooks, runs: list[HookExecutionResult])
         return runs
     by_id = {id(hook): each for hook, each in zip(hooks, planned, strict=True)}
     return [msgspec.structs.replace(run, hook=by_id[id(run.hook)]) for run in runs]
-
-
-def _is_long(event_input: Mapping[str, Any]) -> bool:
-    """Whether there is a long text where tools, prompts and results have theirs."""
-    for value in event_input.values():
-        for item in value.values() if type(value) is dict else (value,):
-            if type(item) is str and len(item) > _LONG_TEXT:
-                return True
-    return False
 
 
 def _steps(hooks: _Hooks) -> Iterator[tuple[_Hooks, bool]]:

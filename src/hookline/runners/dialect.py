@@ -16,12 +16,12 @@ from hookline.protocol.text.near_misses import is_garbled, misspelt_denial, repe
 from hookline.runners.invocation import DialectInput, HookInvocation
 from hookline.runners.process.env_file import new_env_file
 from hookline.runners.process.environment import own_environment
-from hookline.runners.process.job import ChildOutcome, LateInput
+from hookline.runners.process.job import ChildOutcome
 from hookline.runners.transcripts import COPIES
 
 
 def prepare(
-    hooks: Iterable[HookEntry], hook_input: Mapping[str, Any], stdin: bytes | LateInput, inherited: Mapping[str, str]
+    hooks: Iterable[HookEntry], hook_input: Mapping[str, Any], stdin: bytes, inherited: Mapping[str, str]
 ) -> list[HookInvocation]:
     """Return each hook with its input, except for those that their own agent would not run for this event."""
     inputs: dict[tuple[str, str | None], DialectInput] = {}

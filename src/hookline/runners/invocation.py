@@ -7,7 +7,6 @@ import msgspec
 
 from hookline.dialects.table import Dialect, Event
 from hookline.protocol.hook_entry import HookEntry
-from hookline.runners.process.job import LateInput
 
 
 class DialectInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +33,8 @@ class HookInvocation(msgspec.Struct, frozen=True, kw_only=True):
     hook: HookEntry
     hook_input: Mapping[str, Any]
     """The event as hookline's own hooks get it."""
-    stdin: bytes | LateInput
+    stdin: bytes
+    """The text that the hook reads."""
     env: Mapping[str, str]
     dialect_input: DialectInput | None = None
     """The event in the dialect of another agent; None for a hook in hookline's own."""
@@ -42,8 +42,3 @@ class HookInvocation(msgspec.Struct, frozen=True, kw_only=True):
     """The reason for which it can't be run."""
     is_own_fault: bool = False
     """True if hookline itself failed to prepare it."""
-
-    @property
-    def input_bytes(self) -> bytes:
-        """The text that the hook reads."""
-        return self.stdin.data if isinstance(self.stdin, LateInput) else self.stdin

@@ -60,7 +60,7 @@ async def call_functions(invocations: Sequence[HookInvocation], context: RunCont
     from hookline.runners.function.calls import run_callables  # noqa: PLC0415 - loads the SDK for hook scripts
 
     hooks = [each.hook for each in invocations]
-    return await run_callables(hooks, invocations[0].input_bytes, context.indexed_on_end(hooks))
+    return await run_callables(hooks, invocations[0].stdin, context.indexed_on_end(hooks))
 
 
 async def _fail(invocations: Sequence[HookInvocation], context: RunContext) -> list[ChildOutcome]:
@@ -104,7 +104,7 @@ async def _post(invocation: HookInvocation, context: RunContext) -> ChildOutcome
     assert isinstance(hook.run, HttpTarget)  # noqa: S101 - the row of this type
     return await post(
         hook.run,
-        invocation.input_bytes,
+        invocation.stdin,
         env=invocation.env,
         timeout_ms=hook.timeout_ms,
         most_bytes=context.limits.output_bytes,

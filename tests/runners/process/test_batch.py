@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -14,7 +13,7 @@ import pytest
 import uvloop
 from tests.patience import LONG_S, is_alive, with_enough_time
 
-from hookline.runners.process.batch import ChildLimits, ChildOutcome, LateInput, run_children
+from hookline.runners.process.batch import ChildLimits, ChildOutcome, run_children
 from hookline.runners.process.features import FEATURES
 from hookline.runners.process.spawn import spawn
 
@@ -64,42 +63,6 @@ def test_the_whole_input_arrives_and_ends(run: "Run", job: "MakeJob", size: int)
     data = os.urandom(size)
     (outcome,) = run(job("cat", stdin=data))
     assert facts(outcome) == (0, None, False, data, b"", False, False, None)
-
-
-@pytest.mark.parametrize("size", [0, 10, 65_537, 1_100_000, 3_000_000])
-def test_an_input_may_be_made_while_its_hook_starts(run: "Run", job: "MakeJob", size: int) -> None:
-    """It is made once, and arrives like any other."""
-    data, made = os.urandom(size), list[int]()
-
-    def make() -> bytes:
-        made.append(size)
-        return data
-
-    (outcome,) = run(job("cat", stdin=LateInput(make)))
-    assert facts(outcome) == (0, None, False, data, b"", False, False, None)
-    assert made == [size]
-
-
-def test_an_input_is_made_before_its_hook_waits_for_others(job: "MakeJob", tmp_path: Path) -> None:
-    """While it waits, the program may change what the hook is asked about."""
-    value = bytearray(b"asked about")
-    limits = ChildLimits(max_concurrent=1)
-
-    async def main() -> list[ChildOutcome]:
-        busy = job("echo $$ > ready; until [ -e go ]; do sleep 0.01; done")
-        running = asyncio.create_task(run_children([busy], limits=limits))
-        await pid_in(tmp_path / "ready")
-        late = job("cat", stdin=LateInput(partial(bytes, value)))
-        waiting = asyncio.create_task(run_children([late], limits=limits))
-        await asyncio.sleep(0.05)
-        assert not running.done()
-        value[:] = b"changed"
-        (tmp_path / "go").touch()
-        await running
-        return await waiting
-
-    (outcome,) = asyncio.run(main())
-    assert outcome.stdout == b"asked about"
 
 
 def test_hooks_of_one_event_share_a_large_input(run: "Run", job: "MakeJob") -> None:

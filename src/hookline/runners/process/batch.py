@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import attrgetter
 
-from hookline.runners.process.job import ChildJob, ChildLimits, ChildOutcome, LateInput
+from hookline.runners.process.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.runners.process.limit import ON_SHORTAGE, SCOPE
 from hookline.runners.process.pipes import SharedInput
 from hookline.runners.process.process import Process, why_not_started
 from hookline.runners.process.spawn import BEING_WRITTEN, RESOURCE_ERRNOS
 
-__all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "LateInput", "run_children"]
+__all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
 
 _DEFAULT_LIMITS = ChildLimits()
 _NOT_STARTED = ChildOutcome(error="the hook was not started")
@@ -161,7 +161,6 @@ class _Batch:
         slot, pauses, first_refused_at = object(), 0, 0.0
         while True:
             if not self.slots.try_acquire(slot, self._most):
-                job.settle()
                 await self.slots.acquire(slot, self._most)
             process = Process(self, index, job, slot)
             self._running.add(process)
@@ -181,7 +180,6 @@ class _Batch:
                     why = why_not_started(error, job)
                     outcome = ChildOutcome(error=why, is_shortage=is_shortage, duration_ms=waited_ms)
                     return self._not_started(index, outcome)
-            job.settle()
             for free_resources in ON_SHORTAGE if is_shortage else ():
                 free_resources()
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))

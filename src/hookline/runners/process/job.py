@@ -1,7 +1,6 @@
 """The input and the outcome of a hook's process."""
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 
 import msgspec
 
@@ -10,18 +9,6 @@ from hookline.protocol.hook_entry import ResourceLimits
 
 # The child's ends of its three pipes: stdin, stdout, stderr.
 Stdio = tuple[int, int, int]
-
-
-class LateInput:
-    """A long stdin that is made while the process starts, which takes longer than making it."""
-
-    def __init__(self, make: Callable[[], bytes]) -> None:
-        self._make = make
-
-    @cached_property
-    def data(self) -> bytes:
-        """The input; made when this is asked for the first time."""
-        return self._make()
 
 
 Launch = Callable[[Stdio, bytes], int]
@@ -33,7 +20,7 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
 
     command: str
     """Shell text as configured."""
-    stdin: bytes | LateInput
+    stdin: bytes
     cwd: str
     env: Mapping[str, str]
     """The complete environment. Its encoded form is cached by identity, so don't change this object."""
@@ -47,11 +34,6 @@ class ChildJob(msgspec.Struct, frozen=True, kw_only=True):
     """How the job gets its process; None means that its command is started."""
     ends_with_us: bool = False
     """True for a process that stays: the system kills it when this program ends, however that happens."""
-
-    def settle(self) -> None:
-        """Make a late input now: while the job waits, the program may change the values that it is made of."""
-        if isinstance(self.stdin, LateInput):
-            self.stdin.data  # noqa: B018 - kept by the input itself
 
 
 class ChildLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ import os
 import select
 from collections.abc import Callable, Sequence
 
-from hookline.runners.process.job import LateInput, Stdio
+from hookline.runners.process.job import Stdio
 from hookline.runners.process.watcher import Watcher
 
 _DEFAULT_PIPE_BYTES = 1 << 16
@@ -24,9 +24,9 @@ _FEWEST_SHARING = 6
 class SharedInput:
     """A large stdin that many hooks have in common: kept in one memory file and spliced into each pipe, not copied."""
 
-    def __init__(self, inputs: Sequence[bytes | LateInput]) -> None:
+    def __init__(self, inputs: Sequence[bytes]) -> None:
         first = inputs[0]
-        is_long = isinstance(first, bytes) and len(first) > _DEFAULT_PIPE_BYTES
+        is_long = len(first) > _DEFAULT_PIPE_BYTES
         is_shared = is_long and sum(data is first for data in inputs) >= _FEWEST_SHARING
         self._data = first if is_shared and hasattr(os, "memfd_create") else None
         self._fd = -1
@@ -70,7 +70,7 @@ class _Pipe:
 class InputPipe(_Pipe):
     """The end of a hook's stdin that we write to; it closes itself after the last byte."""
 
-    def __init__(self, fd: int, data: bytes | LateInput, read_end: int | None) -> None:
+    def __init__(self, fd: int, data: bytes, read_end: int | None) -> None:
         """Write a short input into the new, empty pipe; a long one is written by `send` while the process starts.
 
         With a read end of our own, which is closed along with the pipe, a hook that doesn't read causes no SIGPIPE.
@@ -78,8 +78,6 @@ class InputPipe(_Pipe):
         self.fd = fd
         self._data = data
         self._read_end = read_end
-        if isinstance(data, LateInput):
-            return
         self._rest = memoryview(data)
         if len(data) <= select.PIPE_BUF:
             os.write(fd, data)
@@ -91,8 +89,8 @@ class InputPipe(_Pipe):
 
     def send(self, watcher: Watcher, shared: SharedInput | None = None) -> None:
         """Write what the pipe takes now, and the rest whenever the watcher reports room."""
-        data = self._data.data if isinstance(self._data, LateInput) else self._data
-        if data is not self._data or len(data) > _DEFAULT_PIPE_BYTES:
+        data = self._data
+        if len(data) > _DEFAULT_PIPE_BYTES:
             os.set_blocking(self.fd, False)
             _enlarge(self.fd, len(data))
             self._rest = memoryview(data)[shared.splice(data, self.fd) if shared else 0 :]
@@ -154,14 +152,14 @@ class OutputPipe(_Pipe):
         return False
 
 
-def open_pipes(stdin: bytes | LateInput, output_bytes: int) -> tuple[Stdio, InputPipe, OutputPipe, OutputPipe]:
+def open_pipes(stdin: bytes, output_bytes: int) -> tuple[Stdio, InputPipe, OutputPipe, OutputPipe]:
     """Open three pipes and return the child's ends, for the caller to close, and ours."""
     fds: list[int] = []
     try:
         fds += os.pipe()
         fds += os.pipe()
         fds += os.pipe()
-        read_end = os.dup(fds[0]) if isinstance(stdin, LateInput) or len(stdin) > select.PIPE_BUF else None
+        read_end = os.dup(fds[0]) if len(stdin) > select.PIPE_BUF else None
     except OSError:
         for fd in fds:
             os.close(fd)

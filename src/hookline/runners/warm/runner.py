@@ -83,7 +83,6 @@ async def _lease(job: ChildJob, pool: WarmPool) -> Lease | None:
         lease = pool.lease(job)
         if lease is None:
             return None
-        job.settle()
         # Half of the timeout is left for a cold start.
         return lease if await lease.ready(min(job.timeout_ms, _LONGEST_WAIT_MS) / 2000) else None
     except Exception:  # noqa: BLE001 - whatever is wrong with it, the hook can still be started

@@ -93,7 +93,7 @@ class Workers:
         for tried in range(_MOST_TRIES):
             answer: asyncio.Future[ChildOutcome | None] = loop.create_future()
             reply = partial(_reply, loop, threading.get_ident(), answer)
-            event = WorkerEvent(hook.event.value, invocation.input_bytes, hook.timeout_ms, reply, began)
+            event = WorkerEvent(hook.event.value, invocation.stdin, hook.timeout_ms, reply, began)
             try:
                 running = self._running_for(invocation, cwd, limits, is_changing=tried > 0)
                 if running.worker.try_send(event, may_wait=may_wait):
