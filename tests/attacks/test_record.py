@@ -31,7 +31,7 @@ def write(path: Path, count: int = 30, *, max_bytes: int = 3_000, backups: int =
     for number in range(count):
         record = OverrideRecord(level=LogLevel.INFO, message=f"record {number}", hook="guard", decision="deny")
         # One by one: how many the log's thread takes at once must not decide where a file ends.
-        sink.write_now([record])
+        sink.write_now(record)
     sink.close()
 
 
@@ -211,12 +211,12 @@ def test_records_removed_during_a_session_are_found_without_a_head(path: Path, *
     """The program that writes remembers its last record, and links the next one to it."""
     write(path, max_bytes=3_000)
     sink = FileSink(path, max_bytes=3_000, backups=100)
-    sink.write_now([OverrideRecord(level=LogLevel.INFO, message="before")])
+    sink.write_now(OverrideRecord(level=LogLevel.INFO, message="before"))
     if keeps_file:
         edit(path, lambda lines: lines[:1])
     else:
         path.unlink()
-    sink.write_now([OverrideRecord(level=LogLevel.INFO, message="after")])
+    sink.write_now(OverrideRecord(level=LogLevel.INFO, message="after"))
     sink.close()
     (message,) = messages(verify_log(path))
     assert "missing before record 32" in message
@@ -229,9 +229,9 @@ def test_a_log_that_is_deleted_or_emptied_while_a_program_writes_is_found(
     """Rotation removes the oldest file only when there are enough of them, so before that somebody else did it."""
     sink = FileSink(path, max_bytes=100_000, backups=2)
     record = OverrideRecord(level=LogLevel.INFO, message="x")
-    sink.write_now([record])
+    sink.write_now(record)
     hide(path)
-    sink.write_now([record])
+    sink.write_now(record)
     sink.close()
     assert messages(verify_log(path, backups=2)) == [
         "the records before record 2 are missing: rotation keeps 2 older files, and there are 0"
@@ -260,7 +260,7 @@ from hookline.log.write.sink import FileSink
 sink = FileSink(pathlib.Path(sys.argv[1]), max_bytes=20_000, backups=1000)
 for number in range(int(sys.argv[2])):
     entry = OverrideRecord(level="info", message="x" * (number % 200), count=number)
-    sink.write_now([entry]) if number % 3 == 0 else sink.write(entry)
+    sink.write_now(entry) if number % 3 == 0 else sink.write(entry)
     if number == 10:
         print("ready", flush=True)
 sink.close()
@@ -325,10 +325,10 @@ def test_a_log_that_stays_locked_is_written_without_hashes(path: Path, capfd: py
     sink = FileSink(path)
     started = time.monotonic()
     for number in range(50):
-        sink.write_now([OverrideRecord(level=LogLevel.INFO, message=f"meanwhile {number}")])
+        sink.write_now(OverrideRecord(level=LogLevel.INFO, message=f"meanwhile {number}"))
     took = time.monotonic() - started
     holder.communicate("")
-    sink.write_now([OverrideRecord(level=LogLevel.INFO, message="again")])
+    sink.write_now(OverrideRecord(level=LogLevel.INFO, message="again"))
     sink.close()
     assert took < 15  # each of them would wait otherwise
     said = f"hookline: cannot lock the log {path} (another process keeps it locked); its records lack hashes"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from hookline.client.config import Config
-from hookline.log.write.logger import DurableSink, MemorySink
+from hookline.log.write.logger import DurableSink, Loggable, MemorySink
 from hookline.log.write.sink import FileSink
 from hookline.protocol.constants import LIFECYCLE_REMEDY
 from hookline.protocol.events import HookEventName
-from hookline.protocol.records import LogLevel, LogRecord, Start
+from hookline.protocol.records import LogLevel, LogRecord
 
 
 def says(answer: object) -> str:
@@ -423,10 +423,12 @@ class KeepsStarts(MemorySink, DurableSink):
         self.at_once: list[LogRecord] = []
         self.is_written = asyncio.Event()
 
-    def write_start(self, start: Start) -> None:
+    def write_now(self, *entries: Loggable) -> bool:
         """Keep the start's record."""
-        self.at_once += start.records()
+        for entry in entries:
+            self.at_once += entry.records()
         self.is_written.set()
+        return True
 
 
 def test_that_hooks_start_is_in_the_file_before_they_run(project: Path, tmp_path: Path) -> None:

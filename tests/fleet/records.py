@@ -50,7 +50,7 @@ def event(number: int) -> EventRecord:
 def write_log(path: Path, numbers: range, *, max_bytes: int = 10**9, backups: int = 5) -> None:
     """Appends records to a log, as a program does."""
     sink = FileSink(path, max_bytes=max_bytes, backups=backups)
-    assert sink.write_now([event(number) for number in numbers])
+    assert sink.write_now(*(event(number) for number in numbers))
     sink.close()
 
 
@@ -66,7 +66,7 @@ def write_trial(path: Path, text: str = "tried", *, number: int = 1) -> None:
         truncated=False,
     )
     sink = FileSink(path)
-    assert sink.write_now([run, msgspec.structs.replace(event(0), **common)])
+    assert sink.write_now(run, msgspec.structs.replace(event(0), **common))
     sink.close()
 
 

@@ -269,7 +269,7 @@ def test_the_service_sends_signs_and_says_that_it_lives(
     set_up(nats)
     write_settings(own_home, [nats.address], anchors=str(own_home / "heads"))
     sink = FileSink(default_log_path())
-    sink.write_now([event(1), event(2)])
+    sink.write_now(event(1), event(2))
     service = machine_service(lambda _words: None)
     assert service is not None
     thread = ServiceThread(service)
@@ -484,7 +484,7 @@ def test_records_go_even_if_signs_of_life_can_t(nats: NatsServer, own_home: Path
     with_server(nats, make)
     write_settings(own_home, [nats.address])
     sink = FileSink(default_log_path())
-    sink.write_now([event(1)])
+    sink.write_now(event(1))
     sink.close()
     said: list[str] = []
     service = machine_service(said.append)

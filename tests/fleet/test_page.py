@@ -182,7 +182,7 @@ def test_what_a_machine_says_is_printed_as_foreign_text(
     settings.write_text(json.dumps({"enableHooks": True, "hooksConfig": {"fleet": {"servers": [nats.address]}}}))
     log = tmp_path / "m" / "hooks.jsonl"
     sink = FileSink(log)
-    sink.write_now([msgspec.structs.replace(event(1), message=HOSTILE, subject=HOSTILE, session=HOSTILE)])
+    sink.write_now(msgspec.structs.replace(event(1), message=HOSTILE, subject=HOSTILE, session=HOSTILE))
     sink.close()
     write_trial(log, HOSTILE)
     send_all(nats, shipper(log, place=RecordPlace(HOSTILE, Source(HOSTILE, HOSTILE, HOSTILE))))

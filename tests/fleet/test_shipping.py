@@ -134,7 +134,7 @@ def test_what_the_bound_removed_is_counted_in_the_stream(nats: NatsServer, log: 
 def test_a_line_longer_than_a_message_comes_whole(nats: NatsServer, log: Path) -> None:
     set_up(nats)
     sink = FileSink(log)
-    sink.write_now([event(1), msgspec.structs.replace(event(2), reason="ä" * 9000), event(3)])
+    sink.write_now(event(1), msgspec.structs.replace(event(2), reason="ä" * 9000), event(3))
     sink.close()
     send_all(nats, shipper(log, most_bytes=1024))
     lines = [line for one in read_all(nats) if isinstance(one, Arrival) for line in one.lines]

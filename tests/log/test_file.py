@@ -97,7 +97,7 @@ class Event:
         self._records = records
         self.threads: list[str] = []
 
-    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - these are short
+    def records(self) -> Sequence[LogRecord]:
         """The records."""
         self.threads.append(threading.current_thread().name)
         return self._records
@@ -109,7 +109,7 @@ class Slow:
     def __init__(self) -> None:
         self.go_on = threading.Event()
 
-    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - it waits
+    def records(self) -> Sequence[LogRecord]:
         """Wait."""
         self.go_on.wait(60)
         return ()
@@ -118,7 +118,7 @@ class Slow:
 class Broken:
     """An entry that fails."""
 
-    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - it fails
+    def records(self) -> Sequence[LogRecord]:
         """Fail."""
         raise RuntimeError("no records")
 
@@ -221,13 +221,13 @@ def test_a_rotation_that_fails_leaves_no_lock(path: Path, capfd: pytest.CaptureF
     (obstacle / "inside").mkdir(parents=True)
     path.with_name("hooks.jsonl.1").touch()
     sink = FileSink(path, max_bytes=10, backups=1)
-    sink.write_now([record("first")])
-    sink.write_now([record("lost")])
+    sink.write_now(record("first"))
+    sink.write_now(record("lost"))
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert "(Is a directory); hooks run, but unrecorded" in capfd.readouterr().err
     shutil.rmtree(obstacle)
-    sink.write_now([record("second")])
+    sink.write_now(record("second"))
     sink.close()
     assert [line["message"] for line in lines_in(path.with_name("hooks.jsonl.1"), path)] == ["first", "second"]
 
@@ -237,7 +237,7 @@ def test_fewer_backups_remove_what_is_beyond(path: Path) -> None:
     for backups in (5, 1):
         sink = FileSink(path, max_bytes=10, backups=backups)
         for number in range(8):
-            sink.write_now([record(count=number)])
+            sink.write_now(record(count=number))
         sink.close()
     assert backups_of(path) == ["hooks.jsonl", "hooks.jsonl.1"]
 

@@ -2,17 +2,10 @@ import threading
 
 import pytest
 
-from hookline.log.write.unmatched import QuietEvents
+from hookline.log.write.logger import UnmatchedCounter
 from hookline.protocol.records import LogLevel, UnmatchedRecord
 
 NONE = "no hook matches"
-
-
-def note(quiet: QuietEvents, event: str, subject: str | None, reason: str) -> UnmatchedRecord | None:
-    """Counts an event, and returns the record that is written of it, if one is."""
-    written: list[UnmatchedRecord] = []
-    quiet.note(event, subject, reason, written.append)
-    return written[0] if written else None
 
 
 def counts(records: list[UnmatchedRecord]) -> list[tuple[str | None, str | None, int | None]]:
@@ -22,7 +15,7 @@ def counts(records: list[UnmatchedRecord]) -> list[tuple[str | None, str | None,
 @pytest.mark.req("HOOK-146")
 def test_the_first_event_of_a_kind_makes_a_record() -> None:
     """It names the event, says that no hook ran and why, and counts one."""
-    record = note(QuietEvents(), "BeforeTool", "ls", NONE)
+    record = UnmatchedCounter().count("BeforeTool", "ls", NONE)
     assert record is not None
     assert (record.level, record.message) == (LogLevel.DEBUG, "BeforeTool ls: no hook ran: no hook matches")
     assert record.to_dict() == {
@@ -43,11 +36,11 @@ def test_the_first_event_of_a_kind_makes_a_record() -> None:
 @pytest.mark.req("HOOK-146")
 def test_further_events_are_counted() -> None:
     """The same event, subject and reason leave no second record until the counts are asked for."""
-    quiet = QuietEvents()
+    quiet = UnmatchedCounter()
     given = [("BeforeTool", "ls"), ("BeforeTool", "cat"), ("BeforeModel", None)]
-    assert all(note(quiet, event, subject, NONE) for event, subject in given)
-    assert not any(note(quiet, "BeforeTool", "ls", NONE) for _ in range(5))
-    assert note(quiet, "BeforeModel", None, NONE) is None
+    assert all(quiet.count(event, subject, NONE) for event, subject in given)
+    assert not any(quiet.count("BeforeTool", "ls", NONE) for _ in range(5))
+    assert quiet.count("BeforeModel", None, NONE) is None
     flushed = quiet.flush()
     assert counts(flushed) == [("BeforeTool", "ls", 5), ("BeforeModel", None, 1)]
     assert [record.message for record in flushed] == [
@@ -58,35 +51,35 @@ def test_further_events_are_counted() -> None:
 
 def test_counts_are_given_once() -> None:
     """A flush starts the counting again, without a second first record."""
-    quiet = QuietEvents()
+    quiet = UnmatchedCounter()
     for _ in range(3):
-        note(quiet, "BeforeTool", "ls", NONE)
+        quiet.count("BeforeTool", "ls", NONE)
     assert counts(quiet.flush()) == [("BeforeTool", "ls", 2)]
     assert quiet.flush() == []
-    assert note(quiet, "BeforeTool", "ls", NONE) is None
+    assert quiet.count("BeforeTool", "ls", NONE) is None
     assert counts(quiet.flush()) == [("BeforeTool", "ls", 1)]
 
 
 def test_another_reason_is_another_kind() -> None:
     """An event that nothing ran for because of other reasons makes a record of its own."""
-    quiet = QuietEvents()
-    note(quiet, "BeforeTool", "ls", NONE)
-    assert note(quiet, "BeforeTool", "ls", "1 untrusted") is not None
+    quiet = UnmatchedCounter()
+    quiet.count("BeforeTool", "ls", NONE)
+    assert quiet.count("BeforeTool", "ls", "1 untrusted") is not None
 
 
 def test_memory_is_bounded() -> None:
     """Beyond so many subjects the events are counted by their name only, and none is forgotten."""
-    quiet = QuietEvents(most_keys=3)
-    records = [record for number in range(100) if (record := note(quiet, "BeforeTool", f"t{number}", NONE))]
+    quiet = UnmatchedCounter(most_keys=3)
+    records = [record for number in range(100) if (record := quiet.count("BeforeTool", f"t{number}", NONE))]
     assert counts(records) == [("BeforeTool", f"t{number}", 1) for number in range(3)] + [("BeforeTool", None, 1)]
     assert counts(quiet.flush()) == [("BeforeTool", None, 96)]
 
 
 def test_threads_count_together() -> None:
     """Loops in several threads may share the counter."""
-    quiet, records = QuietEvents(), list[UnmatchedRecord | None]()
+    quiet, records = UnmatchedCounter(), list[UnmatchedRecord | None]()
     workers = [
-        threading.Thread(target=lambda: records.extend(note(quiet, "BeforeTool", "ls", NONE) for _ in range(2_000)))
+        threading.Thread(target=lambda: records.extend(quiet.count("BeforeTool", "ls", NONE) for _ in range(2_000)))
         for _ in range(4)
     ]
     for worker in workers:

@@ -33,7 +33,6 @@ def lines_in(log: Path) -> list[dict[str, Any]]:
         pytest.param({}, id="plain"),
         pytest.param({"hooks": ("x" * 5000,)}, id="long"),
         pytest.param({"subject": "\ud800"}, id="lone-surrogate"),
-        pytest.param({"hooks": ("~time~ ~fire~",)}, id="placeholder"),
         pytest.param({"hooks": (f"curl -H 'Authorization: Bearer {TOKEN}'",)}, id="secret"),
     ],
 )
@@ -41,7 +40,7 @@ def test_a_start_is_in_the_log_at_once(log: Path, odd: dict[str, Any]) -> None:
     """Each has its own time and id, also when the same hooks start again, and no secret is in the file."""
     sink = FileSink(log)
     for number in range(3):
-        sink.write_start(start(number, **odd))
+        sink.write_now(start(number, **odd))
         lines = lines_in(log)
         assert [(line["time"], line["fire"]) for line in lines] == [(f"t{n}", f"{n:010x}") for n in range(number + 1)]
     assert {line["kind"] for line in lines} == {"start"}
@@ -51,43 +50,23 @@ def test_a_start_is_in_the_log_at_once(log: Path, odd: dict[str, Any]) -> None:
     sink.close()
 
 
-def test_starts_of_other_hooks_have_their_own_lines(log: Path) -> None:
-    """What is kept of a start is used for the same hooks alone."""
-    sink = FileSink(log)
-    for name in ("a", "b", "a", "b"):
-        sink.write_start(start(hooks=(name,), session=f"session of {name}"))
-    assert [(line["hooks"], line["session"]) for line in lines_in(log)] == [
-        ([name], f"session of {name}") for name in ("a", "b", "a", "b")
-    ]
-    sink.close()
-
-
-def test_any_number_of_starts_is_written(log: Path) -> None:
-    """The lines that are kept for the next start of the same hooks are bounded, and nothing is lost with them."""
-    sink = FileSink(log)
-    for number in range(600):
-        sink.write_start(start(number, hooks=(f"guard {number}",)))
-    assert [line["hooks"] for line in lines_in(log)] == [[f"guard {number}"] for number in range(600)]
-    sink.close()
-
-
 def test_a_closed_sink_writes_no_start(log: Path) -> None:
     """Nothing is written, and no file appears."""
     sink = FileSink(log)
     sink.close()
-    sink.write_start(start())
+    sink.write_now(start())
     assert not log.exists()
 
 
 def test_a_forked_child_writes_its_own_starts(log: Path) -> None:
     """Both processes write to the same chain."""
     sink = FileSink(log)
-    sink.write_start(start(1))
+    sink.write_now(start(1))
     if (child := os.fork()) == 0:
-        sink.write_start(start(2))
+        sink.write_now(start(2))
         os._exit(0)
     os.waitpid(child, 0)
-    sink.write_start(start(3))
+    sink.write_now(start(3))
     assert [line["fire"] for line in lines_in(log)] == [f"{number:010x}" for number in (1, 2, 3)]
     assert verify_log(log).findings == []
     sink.close()
@@ -97,7 +76,7 @@ def test_a_start_stands_before_the_entries_of_its_event(log: Path) -> None:
     """The log's thread writes later than the event's own."""
     sink = FileSink(log)
     for number in range(20):
-        sink.write_start(start(number))
+        sink.write_now(start(number))
         sink.write(start(1000 + number))
         time.sleep(0.002)
     sink.close()

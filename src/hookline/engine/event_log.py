@@ -10,8 +10,7 @@ import msgspec
 from hookline.engine.event_table import can_block
 from hookline.engine.notices.failed_hooks import FailureNotice
 from hookline.errors import FormatError
-from hookline.log.write.logger import Beginning, HookLogger
-from hookline.log.write.unmatched import QuietEvents
+from hookline.log.write.logger import HookLogger, UnmatchedCounter
 from hookline.protocol.answers import or_none
 from hookline.protocol.constants import CANARY_AGENT, FiredBy, HookMode
 from hookline.protocol.events import HookEventName
@@ -27,7 +26,6 @@ from hookline.protocol.records import (
     OverrideRecord,
     SkipRecord,
     Start,
-    UnmatchedRecord,
     WorkerRecord,
     about,
     hook_place,
@@ -72,8 +70,7 @@ class EventLog:
         self._agent = agent
         self._fired_by = fired_by
         self._session = session
-        self.quiet = QuietEvents()
-        """Counts the events for which no hook had to run."""
+        self._unmatched = UnmatchedCounter()
         self.policy: int | None = None
         """The version of the company's policy in force."""
         self.digest_of: DigestOf | None = None
@@ -105,10 +102,11 @@ class EventLog:
                 )
             )
 
-    def nothing_ran(self, record: UnmatchedRecord) -> None:
-        """Logs the first of the events of a kind for which no hook had to run; `quiet` counts the others."""
-        session = self._session_now()
-        self._log.write(msgspec.structs.replace(record, session=session, **self._asked_by()))
+    def nothing_ran(self, event: HookEventName, subject: str | None, reason: str) -> None:
+        """Count an event for which no hook had to run; the first of its kind is logged at once."""
+        record = self._unmatched.count(event.value, subject, reason)
+        if record is not None:
+            self._log.write(msgspec.structs.replace(record, session=self._session_now(), **self._asked_by()))
 
     def started(self, plan: HookExecutionPlan, hook_input: Mapping[str, Any], fire_id: str) -> None:
         """Logs which hooks are about to start with this input; that outlives this program when this returns."""
@@ -120,7 +118,7 @@ class EventLog:
             plan.subject,
             plan.labels,
         )
-        self._log.write_start(Start(*facts, project=self._log.project, **self._asked_by(hook_input["session_id"])))
+        self._log.write_now(Start(*facts, project=self._log.project, **self._asked_by(hook_input["session_id"])))
 
     def fired(
         self, verdict: Verdict, fire_id: str, session: str, model: str | None = None, arguments: Any = None
@@ -143,7 +141,7 @@ class EventLog:
     def late(self, run: HookExecutionResult) -> None:
         """Logs what a hook did that ran beside the agent; called in another thread."""
         facts: dict[str, Any] = {"session": self._session_now(), **self._asked_by(), "event": run.event.value}
-        self._log.write(_run(run, {**facts, **hook_place(run.hook)}, None))
+        self._log.write(_run(run, {**facts, **hook_place(run.hook)}))
         self.failures.report_late(run, facts["session"])
 
     def worker(self, hook: HookEntry, text: str, stderr: bytes) -> None:
@@ -206,7 +204,7 @@ class EventLog:
 
     def flush(self) -> None:
         """Logs how often nothing had to run; to be called before the log is closed."""
-        for record in self.quiet.flush():
+        for record in self._unmatched.flush():
             self._log.write(msgspec.structs.replace(record, agent=self._agent, fired_by=self._fired_by.value))
 
     def _asked_by(self, session_id: str | None = None) -> dict[str, Any]:
@@ -236,7 +234,7 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
     digest_of: DigestOf | None = None
     call: str | None = None
 
-    def records(self, keep: int | None = None) -> list[LogRecord]:
+    def records(self) -> list[LogRecord]:
         """One per run, one for the event, and one for each piece of advice, skipped hook and overridden answer."""
         common: dict[str, Any] = {
             "time": utc_timestamp(self.seconds),
@@ -249,16 +247,16 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
             "call": self.call,
         }
         try:
-            return list(self._records(common, keep))
+            return list(self._records(common))
         except Exception as error:  # noqa: BLE001 - a fault in hookline is logged like every other
             return [_fault("logging", error, "so the log lacks what its hooks did", **common)]
 
-    def _records(self, common: dict[str, Any], keep: int | None) -> Iterator[LogRecord]:
+    def _records(self, common: dict[str, Any]) -> Iterator[LogRecord]:
         verdict = self.verdict
         for index, run in enumerate(verdict.runs):
             facts = {**common, "id": f"{self.fire_id}-{index}", **hook_place(run.hook)}
             digest = {} if self.digest_of is None else {"digest": self.digest_of(run.hook)}
-            yield _run(run, {**facts, **digest}, keep)
+            yield _run(run, {**facts, **digest})
             for advice in run.advice:
                 message = f"{verdict.event}: {run.hook.label}: {advice}"
                 yield AdviceRecord(level=LogLevel.WARN, message=message, **facts)
@@ -325,7 +323,7 @@ def _what_happened(verdict: Verdict, outcome: Outcome, untrusted: Sequence[str])
     return f"{shown} ({', '.join(hooks)})" if hooks else shown
 
 
-def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> HookRecord:
+def _run(run: HookExecutionResult, facts: dict[str, Any]) -> HookRecord:
     hook, result = run.hook, run_result(run)
     level, more = LogLevel.DEBUG if run.success else LogLevel.INFO, f": {result}"
     if result is HookResult.FAILED:
@@ -333,10 +331,6 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
     if hook.mode is not HookMode.ENFORCE:
         more = f"{more} (mode {hook.mode}: it does not count)"
-    if keep is None or len(run.stdin) <= keep:
-        stdin = run.stdin.decode("utf-8", "replace")
-    else:
-        stdin = Beginning.of(run.stdin, keep)
     return HookRecord(
         level=level,
         message=f"{hook.event}: {hook.label} {show_ending(run)}{more}",
@@ -354,7 +348,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any], keep: int | None) -> H
         decision=run.decision,
         **_tried(run),
         env=dict(hook.env),
-        stdin=stdin,
+        stdin=run.stdin.decode("utf-8", "replace"),
         stdout=run.stdout,
         stderr=run.stderr,
         error=run.error,

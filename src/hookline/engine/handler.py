@@ -226,7 +226,7 @@ class HookEventHandler:
             limits.follow(Verdict(event=event, subject=subject))
         token = current_session.set(session)
         try:
-            self._event_log.quiet.note(event.value, subject, planned.why_nothing_runs, self._event_log.nothing_ran)
+            self._event_log.nothing_ran(event, subject, planned.why_nothing_runs)
         finally:
             current_session.reset(token)
         return True
@@ -330,7 +330,7 @@ class HookEventHandler:
         if planned.untrusted:
             self._event_log.decided(verdict, new_fire_id(), fields.get("tool_input"), planned.untrusted)
         else:
-            self._event_log.quiet.note(event.value, subject, planned.why_nothing_runs, self._event_log.nothing_ran)
+            self._event_log.nothing_ran(event, subject, planned.why_nothing_runs)
         return verdict
 
     def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:

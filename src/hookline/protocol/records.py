@@ -62,7 +62,7 @@ class LogRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     blocked: bool | None = None
     count: int | None = None
 
-    def records(self, keep: int | None = None) -> "Sequence[LogRecord]":  # noqa: ARG002 - see log/write/logger.py
+    def records(self) -> "Sequence[LogRecord]":
         """This record alone."""
         return (self,)
 
@@ -129,7 +129,7 @@ class Start(msgspec.Struct, frozen=True, gc=False):
     project: str | None = None
     fired_by: str | None = None
 
-    def records(self, keep: int | None = None) -> Sequence[LogRecord]:  # noqa: ARG002 - see log/write/logger.py
+    def records(self) -> Sequence[LogRecord]:
         """The record."""
         message = f"{about(self.event, self.subject)}: {', '.join(self.hooks)} started"
         return (StartRecord(level=LogLevel.DEBUG, message=message, **msgspec.structs.asdict(self)),)

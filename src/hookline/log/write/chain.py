@@ -4,11 +4,10 @@ The hash is the SHA-256 of the previous line's hash (of nothing, for the first l
 that stand before `,"hash"`. A line whose predecessor is not in the same file names its hash as `prev`.
 """
 
+import hashlib
 import os
 import re
-import sys
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hookline.protocol.text.patterns import lazy_pattern
 
@@ -20,17 +19,6 @@ _LINK = re.compile(rb',"seq":([1-9]\d{0,17})(?:,"prev":"([0-9a-f]{64})")?,"hash"
 _LONGEST_LINK = 256
 _HEAD = lazy_pattern(r"(?:([1-9]\d{0,17}):)?([0-9a-f]{64})")
 _BLOCK = 1024 * 1024
-
-# OpenSSL hashes long lines faster; Python's own code starts faster, and loads faster. `random` chooses so, too.
-_SHORT_LINE = 1024
-# By its name, because looking for a module that is not there takes longer than loading one that is.
-_sha256_of_short: Any = None
-for _module in ("_sha2" if sys.version_info >= (3, 12) else "_sha256", "hashlib"):
-    try:
-        _sha256_of_short = import_module(_module).sha256
-        break
-    except (ImportError, AttributeError):
-        continue
 
 
 class Head(NamedTuple):
@@ -127,8 +115,4 @@ def _last_head(descriptor: int, size: int) -> Head | None:
 
 
 def _digest(prev: str, body: bytes) -> str:
-    sha256 = _sha256_of_short
-    if len(body) > _SHORT_LINE:
-        from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes time to load
-    hashed: str = sha256(prev.encode() + body).hexdigest()
-    return hashed
+    return hashlib.sha256(prev.encode() + body).hexdigest()

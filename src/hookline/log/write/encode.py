@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from hookline.log.redact.by_name import REDACTED
 from hookline.log.redact.redactor import SHORTEST_SECRET, Redactor
-from hookline.log.write.logger import Beginning, Loggable
-from hookline.protocol.records import FaultRecord, HookRecord, LogLevel, LogRecord, Start
+from hookline.log.write.logger import Loggable
+from hookline.protocol.records import FaultRecord, HookRecord, LogLevel, LogRecord
 from hookline.protocol.text.call_summary import LONGEST_CALL, short_call
 from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.text.patterns import lazy_pattern
@@ -18,9 +18,6 @@ from hookline.protocol.text.patterns import lazy_pattern
 # Longer texts are not read for the sake of secrets that are not written.
 _MOST_READ = 4 * 1024 * 1024
 _LONG_ANSWER = 1000
-_MOST_STARTS = 256
-# Placeholders that no redaction changes.
-_TIME, _FIRE = "~time~", "~fire~"
 # The output of most hooks, which holds no secret.
 _PLAIN_ANSWER = lazy_pattern(r'[\s{}":,]++|decision|allow|approve|continue|suppressOutput|true|false')
 
@@ -31,23 +28,6 @@ class Encoder:
     def __init__(self, field_limit: int, redactor: Redactor) -> None:
         self._limit = field_limit
         self._redactor = redactor
-        # The lines of starts, without the time and the id in which those of the same hooks differ.
-        self._starts: dict[Start, tuple[bytes, bytes, bytes]] = {}
-
-    def start_lines(self, start: Start) -> list[bytes]:
-        """Return the lines of a start. Hooks wait for it, so it is quick for hooks that started before."""
-        same = replace(start, time=_TIME, fire=_FIRE)
-        parts = self._starts.get(same)
-        if parts is not None:
-            return [b"%b%b%b%b%b" % (parts[0], start.time.encode(), parts[1], start.fire.encode(), parts[2])]
-        template = b"".join(self.lines(same))
-        before, _, rest = template.partition(_TIME.encode())
-        between, _, after = rest.partition(_FIRE.encode())
-        if template.count(_TIME.encode()) == rest.count(_FIRE.encode()) == 1:
-            if len(self._starts) >= _MOST_STARTS:
-                self._starts.clear()
-            self._starts[same] = before, between, after
-        return list(self.lines(start))
 
     def lines(self, entry: Loggable) -> Iterator[bytes]:
         """The lines of an entry."""
@@ -55,18 +35,20 @@ class Encoder:
         # to find a secret across the end.
         kept = self._limit + self._redactor.margin
         try:
-            records = list(entry.records(kept))
+            records = list(entry.records())
         except Exception as error:  # noqa: BLE001 - an entry that fails must not end the log's thread
             yield fault_line("an entry of the log could not be made", error=type(error).__name__)
             return
         try:
-            yield from self._short_lines(records) or self._encode(records, kept)
+            yield from self._short_lines(records) or list(self._encode(records, kept))
         except Exception as error:  # noqa: BLE001 - records that can't be cleaned must not be shown
             for record in records:
                 yield fault_line("a record could not be written", time=record.time, error=type(error).__name__)
 
     def _short_lines(self, records: Sequence[LogRecord]) -> list[bytes]:
         """The lines of records that are short and have no secret, as most do; empty where `_encode` has to look."""
+        if any(isinstance(record, HookRecord) and len(record.stdin) > self._limit for record in records):
+            return []
         try:
             data = _encode_lines(records)
         except (TypeError, ValueError):  # such as a lone surrogate
@@ -80,34 +62,21 @@ class Encoder:
             return _encode_lines(list(short)).splitlines(keepends=True)
         return lines
 
-    def _encode(self, records: Sequence[LogRecord], kept: int) -> list[bytes]:
-        whole = [_to_dict(record) for record in records]
-        plain = [_cut(record, kept) for record in whole]
-        lines = [_json(record) for record in plain]
+    def _encode(self, records: Sequence[LogRecord], kept: int) -> Iterator[bytes]:
+        whole = [record.to_dict() for record in records]
         secrets = self._redactor.find(_values_of_long_texts(records, kept))
-        is_clean = not secrets and not any(map(self._redactor.suspects, lines))
-        if not is_clean:
-            plain = self._redactor.clean_records(plain, secrets, self._limit)
-            for clean, record in zip(plain, whole, strict=True):
-                if clean.get("project") != record.get("project"):
-                    del clean["project"]  # half a path would be another project
-        for record in plain:
-            if isinstance(call := record.get("call"), str):
-                record["call"] = short_call(call)
-        if any(map(_has_long_call, records)):
-            lines = [_json(record) for record in plain]
-        for index, line in enumerate(lines):
-            is_short = len(line) <= self._limit  # then each of its fields is short, too
-            if not (is_clean and is_short):
-                short = plain[index] if not is_clean else _cut(plain[index], self._limit)
-                lines[index] = _json(short if is_short else self._with_notes(short, whole[index]))
-        return [line + b"\n" for line in lines]
+        cleaned = self._redactor.clean_records([_cut(record, kept) for record in whole], secrets, self._limit)
+        for clean, record in zip(cleaned, whole, strict=True):
+            if clean.get("project") != record.get("project"):
+                del clean["project"]  # half a path would be another project
+            if isinstance(call := clean.get("call"), str):
+                clean["call"] = short_call(call)
+            yield _json(self._with_notes(clean, record)) + b"\n"
 
     def _with_notes(self, value: Any, whole: Any) -> Any:
         """The value, with a note behind each text of which not all is there."""
         if isinstance(value, str) and isinstance(whole, str) and len(whole) > self._limit and value != REDACTED:
-            length = whole.length if isinstance(whole, Beginning) else len(whole)
-            return f"{value}… ({length - self._limit} more characters)"
+            return f"{value}… ({len(whole) - self._limit} more characters)"
         if isinstance(value, dict) and isinstance(whole, dict) and len(value) == len(whole):
             pairs = zip(value.items(), whole.values(), strict=True)
             return {key: self._with_notes(item, before) for (key, item), before in pairs}
@@ -119,13 +88,6 @@ class Encoder:
 def fault_line(message: str, **fields: Any) -> bytes:
     """The line of a fault in the log itself."""
     return _json(FaultRecord(level=LogLevel.WARN, message=message, stage="logging", **fields).to_dict()) + b"\n"
-
-
-def _to_dict(record: LogRecord) -> dict[str, Any]:
-    plain = record.to_dict()
-    if isinstance(record, HookRecord) and isinstance(record.stdin, Beginning):
-        plain["stdin"] = record.stdin  # msgspec made a plain text of it
-    return plain
 
 
 def _cut(value: Any, limit: int) -> Any:
@@ -140,9 +102,7 @@ def _values_of_long_texts(records: Iterable[LogRecord], kept: int) -> Iterator[A
     """JSON values of texts that are going to be cut: a hook may have printed a secret from behind the cut."""
     runs = [record for record in records if isinstance(record, HookRecord)]
     if any(_may_show_a_secret(text) for run in runs for text in (run.stdout, run.stderr)):
-        texts: set[bytes | str] = {run.stdin.whole for run in runs if isinstance(run.stdin, Beginning)}
-        texts.update(run.stdout for run in runs if len(run.stdout) > kept)
-        for text in texts:
+        for text in {text for run in runs for text in (run.stdin, run.stdout) if len(text) > kept}:
             if len(text) <= _MOST_READ:
                 with suppress(ValueError, RecursionError):
                     yield msgspec.json.decode(text)

@@ -1,45 +1,26 @@
+"""The log that every part of hookline writes to, and where its records go."""
+
 import abc
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
 from msgspec.structs import replace
 
-from hookline.protocol.records import LogRecord, Start
+from hookline.protocol.records import LogLevel, LogRecord, UnmatchedRecord, about
+
+_MOST_KEYS = 1_000
+
+# Event, subject, reason.
+_Key = tuple[str, str | None, str]
 
 
 class Loggable(Protocol):
-    """A record, or an event whose records are made when they are asked for."""
+    """A record, or an event whose records are made when they are requested."""
 
-    def records(self, keep: int | None = None) -> Iterable[LogRecord]:
-        """The records, in order; safe to call in any thread, and more than once.
-
-        If `keep` is given, only so many characters of each text are going to be used, and a longer one may be given as
-        its `Beginning`.
-        """
-
-
-class Beginning(str):
-    """The beginning of a long text in UTF-8, of which no more is needed."""
-
-    __slots__ = ("whole",)
-
-    whole: bytes
-
-    @classmethod
-    def of(cls, whole: bytes, keep: int) -> "Beginning":
-        """So many characters of the text."""
-        text = whole[:keep].decode("utf-8", "replace")
-        if not text.isascii():  # a character has at most four bytes
-            text = whole[: 4 * keep].decode("utf-8", "replace")[:keep]
-        beginning = cls(text)
-        beginning.whole = whole
-        return beginning
-
-    @property
-    def length(self) -> int:
-        """The number of characters of the whole text."""
-        return len(self.whole) if self.whole.isascii() else len(self.whole.decode("utf-8", "replace"))
+    def records(self) -> Iterable[LogRecord]:
+        """The records, in order; safe to call in any thread, and more than once."""
 
 
 class LogSink(Protocol):
@@ -56,16 +37,8 @@ class DurableSink(abc.ABC):
     """The base class of sinks whose records outlive this program."""
 
     @abc.abstractmethod
-    def write(self, entry: Loggable) -> None:
-        """Take one entry, without making the caller wait."""
-
-    @abc.abstractmethod
-    def write_start(self, start: Start) -> None:
-        """Write a start before this returns, because a hook can end this program; the caller waits meanwhile."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Finish what was taken, within bounded time."""
+    def write_now(self, *entries: Loggable) -> bool:
+        """Write entries before this returns, because a hook can end this program; False if that is impossible."""
 
 
 class MemorySink:
@@ -100,21 +73,62 @@ class HookLogger:
         if self.project is not None and isinstance(entry, LogRecord) and entry.project is None:
             entry = replace(entry, project=self.project)
         for sink in self._sinks:
-            try:  # noqa: SIM105 - every event comes through here, and a context manager takes measurable time
+            with suppress(Exception):
                 sink.write(entry)
-            except Exception:  # noqa: BLE001, S110 - a broken sink must not break the agent
-                pass
 
-    def write_start(self, start: Start) -> None:
-        """Write a start to every sink whose records outlive this program, before this returns."""
+    def write_now(self, entry: Loggable) -> None:
+        """Write an entry to every sink whose records outlive this program, before this returns."""
         for sink in self._durable:
-            try:  # noqa: SIM105 - every event comes through here, and a context manager takes measurable time
-                sink.write_start(start)
-            except Exception:  # noqa: BLE001, S110 - a broken sink must not keep the guards from their work
-                pass
+            with suppress(Exception):
+                sink.write_now(entry)
 
     def close(self) -> None:
         """Let every sink finish, within bounded time."""
         for sink in self._sinks:
             with suppress(Exception):
                 sink.close()
+
+
+class UnmatchedCounter:
+    """Counts the events that no hook ran for: the first of a kind makes a record, the others are counted.
+
+    Adding up the `count` of all records gives the number of events.
+    """
+
+    def __init__(self, most_keys: int = _MOST_KEYS) -> None:
+        self._most_keys = most_keys
+        self._counts: dict[_Key, int] = {}
+        self._lock = threading.Lock()
+
+    def count(self, event: str, subject: str | None, reason: str) -> UnmatchedRecord | None:
+        """Count an event; return its record if it is the first of this event, subject and reason."""
+        key = (event, subject, reason)
+        with self._lock:
+            if key not in self._counts and len(self._counts) >= self._most_keys:
+                # A program with endless subjects or sessions must not fill the memory: one key per event counts on.
+                key = (event, None, "various reasons; there are too many subjects to list them")
+            seen = self._counts.get(key)
+            self._counts[key] = 0 if seen is None else seen + 1
+        return _record(key, 1) if seen is None else None
+
+    def flush(self) -> list[UnmatchedRecord]:
+        """The records of what was counted since the last call; to be written before the log is closed."""
+        with self._lock:
+            counted = [(key, count) for key, count in self._counts.items() if count]
+            self._counts |= dict.fromkeys((key for key, _ in counted), 0)
+        return [_record(key, count, f", {count} more time{'s' * (count > 1)}") for key, count in counted]
+
+
+def _record(key: _Key, count: int, more: str = "") -> UnmatchedRecord:
+    event, subject, reason = key
+    return UnmatchedRecord(
+        level=LogLevel.DEBUG,
+        message=f"{about(event, subject)}: no hook ran{more}: {reason}",
+        event=event,
+        subject=subject,
+        reason=reason,
+        hooks=0,
+        duration=0.0,
+        success=True,
+        count=count,
+    )

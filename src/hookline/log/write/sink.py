@@ -1,8 +1,11 @@
+"""The log file: records are encoded and appended in a thread of their own, starts before the call returns."""
+
 import atexit
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -10,7 +13,6 @@ from hookline.log.redact.redactor import Redactor
 from hookline.log.write.appender import Appender
 from hookline.log.write.encode import Encoder, fault_line
 from hookline.log.write.logger import DurableSink, Loggable
-from hookline.protocol.records import LogRecord, Start
 from hookline.protocol.text.secret_names import SECRET_NAMES
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -18,102 +20,73 @@ BACKUPS = 5
 
 _FIELD_LIMIT = 64 * 1024
 _MAX_WAITING = 10_000
-# With so many waiting, the thread hurries; and with so many, the caller waits a moment, rather than lose one.
-_BEHIND = 4_000
+# From here on the caller waits a moment for the thread, rather than lose a record.
 _CROWDED = 6_000
 _CROWDED_WAIT_S = 0.001
 _MOST_WAITS = 1_000
 _BATCH = 256
 _CLOSE_WAIT_S = 3.0
+# Waking up for every entry would take time from the hooks; a moment later there are several.
 _GATHER_S = 0.02
-# If there are many, events come one upon the other. Taking turns with them would slow them down, so their end is waited
-# for, this long at most.
-_BURST = 100
-_BURST_S = 0.08
 # A thread that waits for the interpreter's lock while another computes gets it after 5 ms. So the log's thread pauses
 # after each slice, unless many wait: a single event must not wait for the records of others.
 _SLICE_S = 0.00025
 _PAUSE_S = 0.0005
 
 
-class _Own:
-    """The process that this is: asking the kernel twice in every event would take measurable time."""
-
-    def __init__(self) -> None:
-        self.look()
-        os.register_at_fork(after_in_child=self.look)
-
-    def look(self) -> None:
-        self.pid = os.getpid()
-
-
-_own = _Own()
-
-
 class FileSink(DurableSink):
-    """Appends records to a file as JSON Lines, from a thread of its own that starts with the first entry.
+    """Appends records to a file as JSON Lines, from a thread that starts with the first entry.
 
-    The file is rotated to `<name>.1` and so on; several processes may share it. If it can't be written, stderr says so
-    once, and the records are dropped.
+    The file is rotated to `<name>.1` and so on; several processes may share it. If it can't be written, one line on
+    stderr reports that, and the records are dropped.
     """
 
     def __init__(
         self, path: Path, *, max_bytes: int = MAX_BYTES, backups: int = BACKUPS, redactor: Redactor | None = None
     ) -> None:
         encoder = Encoder(_FIELD_LIMIT, redactor or Redactor(SECRET_NAMES, os.environ))
-        self._writers = _Writers(lambda: _Writer(Appender(path, max_bytes, backups), encoder))
+        self._make: Callable[[], _Writer] = lambda: _Writer(Appender(path, max_bytes, backups), encoder)
+        self._writer = self._make()
 
     def write(self, entry: Loggable) -> None:
         """Pass the entry to the writer's thread; after `close()` it is dropped."""
-        self._writers[_own.pid].put(entry)
+        self._own_writer().put(entry)
 
-    def write_start(self, start: Start) -> None:
-        """Append a start to the file before this returns; after `close()` it is dropped."""
-        self._writers[_own.pid].append_start(start)
-
-    def write_now(self, records: Iterable[LogRecord]) -> bool:
-        """Write records to the file before this returns, ahead of those that wait; False if that is impossible."""
-        return self._writers[_own.pid].append(records)
+    def write_now(self, *entries: Loggable) -> bool:
+        """Append the entries before this returns, ahead of those that wait; False if that is impossible."""
+        return self._own_writer().append(entries)
 
     def close(self) -> None:
         """Wait, a few seconds at most, until everything is in the file."""
-        writer = self._writers[_own.pid]
+        writer = self._own_writer()
         writer.stop()
         writer.join(_CLOSE_WAIT_S)
 
+    def _own_writer(self) -> "_Writer":
+        if self._writer.pid != os.getpid():
+            # A forked child does not have the thread, and must not write what waits in its parent.
+            self._writer = self._make()
+        return self._writer
+
     def __del__(self) -> None:
         # This may run during garbage collection, where of all queues only SimpleQueue is safe.
-        for writer in self._writers.values():
-            writer.stop()
-
-
-class _Writers(dict[int, "_Writer"]):
-    """By process: a forked child does not have the thread, and must not write what waits in its parent."""
-
-    def __init__(self, make: Callable[[], "_Writer"]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, pid: int) -> "_Writer":
-        return self.setdefault(pid, self._make())
+        self._writer.stop()
 
 
 class _Writer:
     """The queue and the thread of one sink in one process."""
 
     def __init__(self, appender: Appender, encoder: Encoder) -> None:
-        self._pid = os.getpid()
+        self.pid = os.getpid()
         self._appender = appender
         self._encoder = encoder
         self._queue: SimpleQueue[Loggable | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        # How many of the entries that were gathered are not written yet.
-        self._due = 0
+        self._stopping: SimpleQueue[None] = SimpleQueue()
         self._encoded = self._waited_at = 0
         self._waits_left = _MOST_WAITS
-        self._hurry = threading.Event()
         self._lost = 0
 
     def put(self, entry: Loggable) -> None:
@@ -124,8 +97,6 @@ class _Writer:
             with self._lock:
                 self._lost += 1
             return
-        if waiting >= _BEHIND:
-            self._hurry.set()
         self._queue.put(entry)
         if self._thread is None:
             self._start()
@@ -140,25 +111,23 @@ class _Writer:
             self._waits_left -= 1
             time.sleep(_CROWDED_WAIT_S)
 
-    def append_start(self, start: Start) -> None:
-        if not self._stopped:
-            self._appender.append(self._encoder.start_lines(start))
-
-    def append(self, records: Iterable[Loggable]) -> bool:
-        return self._appender.append(line for record in records for line in self._encoder.lines(record))
+    def append(self, entries: Iterable[Loggable]) -> bool:
+        if self._stopped:
+            return False
+        return self._appender.append(line for entry in entries for line in self._encoder.lines(entry))
 
     def stop(self) -> None:
-        self._stopped = True
-        if self._pid == os.getpid():
+        if self.pid == os.getpid():
+            self._stopped = True
+            self._stopping.put(None)
             self._queue.put(None)
-            self._hurry.set()
 
     def join(self, timeout_s: float) -> None:
         thread = self._thread
-        if self._pid == os.getpid() and thread is not None and thread is not threading.current_thread():
-            thread.join(timeout_s)
-        elif thread is None:
+        if thread is None:
             self._appender.close()
+        elif self.pid == os.getpid() and thread is not threading.current_thread():
+            thread.join(timeout_s)
 
     def _start(self) -> None:
         with self._lock:
@@ -178,46 +147,29 @@ class _Writer:
             self._append_batch(self._queue.get())
 
     def _run(self) -> None:
-        while self._write_next():
-            pass
+        is_open = True
+        while is_open:
+            first = self._queue.get()
+            if not self._stopped and self._queue.qsize() < _BATCH:
+                with suppress(Empty):
+                    self._stopping.get(timeout=_GATHER_S)
+            is_open = self._append_batch(first)
         self._appender.close()
         _running.discard(self)
 
-    def _write_next(self) -> bool:
-        """Wait for entries and write them; False when the last one was reached."""
-        first = self._queue.get()
-        # Waking up for every entry would take time from the hooks; a moment later there are several.
-        if self._due <= 0:
-            self._gather()
-            self._due = self._queue.qsize() + 1
-        return self._append_batch(first)
-
-    def _gather(self) -> None:
-        is_hurried = self._stopped or self._hurry.wait(_GATHER_S)
-        if not is_hurried and self._queue.qsize() >= _BURST:
-            is_hurried = self._hurry.wait(_BURST_S)
-        if is_hurried:
-            self._hurry.clear()
-
-    def _append_batch(self, first: Loggable | None) -> bool:
-        """Write the entry and those that wait behind it; False when the last one was reached."""
+    def _append_batch(self, entry: Loggable | None) -> bool:
+        """Write this entry and those that wait behind it; False when the last one was reached."""
         batch: list[Loggable] = []
-        entry = first
-        while True:
-            if entry is None:
-                break
-            batch.append(entry)
-            if len(batch) >= _BATCH:
-                break
-            try:
+        with suppress(Empty):
+            while entry is not None:
+                batch.append(entry)
+                if len(batch) >= _BATCH:
+                    break
                 entry = self._queue.get_nowait()
-            except Empty:
-                break
-        self._due -= len(batch)
         self._appender.append(self._lines(batch))
         return entry is not None
 
-    def _lines(self, batch: Iterable[Loggable]) -> Iterable[bytes]:
+    def _lines(self, batch: Iterable[Loggable]) -> Iterator[bytes]:
         pause_at = time.perf_counter() + _SLICE_S
         for entry in batch:
             yield from self._encoder.lines(entry)

@@ -309,7 +309,7 @@ def test_what_cannot_be_checked_is_said(workbench: "Workbench", tmp_path: Path) 
     log.write_text('{"kind":"event","message":"old"}\n' * 2)
     sink = FileSink(log, max_bytes=600, backups=100)
     for number in range(5):
-        sink.write_now([OverrideRecord(level=LogLevel.INFO, message="x" * number)])
+        sink.write_now(OverrideRecord(level=LogLevel.INFO, message="x" * number))
     sink.close()
     assert "\nNot checked: 2 lines before the first hash, which an older hookline wrote\n" in workbench.run(
         "log", "--verify", "--file", str(log)
