@@ -1,6 +1,5 @@
 """A missing extra is one line, and the command in it is right for the way in which hookline was installed."""
 
-import importlib
 import json
 import shlex
 import sys
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hookline.errors import MissingExtraError, install_command
+from hookline.errors import install_command
 
 CLONE = {"url": "file:///home/ada/my%20hookline", "dir_info": {}}
 EDITABLE = {**CLONE, "dir_info": {"editable": True}}
@@ -62,21 +61,3 @@ def test_without_metadata_it_is_the_index(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr("importlib.metadata.distribution", missing)
     assert install_command("ui").endswith("install 'hookline[ui]'")
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "extra"),
-    [
-        ("agent_framework", "agent_framework", "agent-framework"),
-        ("langchain", "langchain_core", "langchain"),
-        ("openai_agents", "agents", "openai-agents"),
-        ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
-    ],
-)
-def test_a_format_names_its_extra(monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str) -> None:
-    """The format of a framework that is not installed is one clear line, too."""
-    monkeypatch.delitem(sys.modules, f"hookline.formats.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError) as error:
-        importlib.import_module(f"hookline.formats.{name}")
-    assert error.value.extra == extra

@@ -91,9 +91,9 @@ def _outlook() -> Iterator[str]:
     yield (
         "Write it on `Hooks` ([embedding.md](embedding.md)), or on `hookline.adapters.run.AgentRun`, which has what all"
         " of ours decide alike (what is sent, shown and refused, notes, stops, restrictions) for requests in one of"
-        " `hookline.formats`; [agent_framework.py](../src/hookline/adapters/agent_framework.py) shows how. Run the same"
-        " table in its tests. A `Host` has one"
-        " method, which runs a conversation in your framework with a model that follows the script:"
+        " `hookline.formats`; [agent_framework.py](../src/hookline/adapters/agent_framework/adapter.py) shows how. Run"
+        " the same table in its tests. A `Host` has one method, which runs a conversation"
+        " in your framework with a model that follows the script:"
     )
     yield ""
     yield "```python"
@@ -148,6 +148,8 @@ def _how_to(adapter: Adapter) -> Iterator[str]:
 def _notes(adapter: Adapter) -> str:
     """What the module's docstring says after its first line; the module itself needs its framework."""
     module = ROOT / "src" / "hookline" / "adapters" / f"{adapter.name}.py"
+    if not module.exists():
+        module = module.with_suffix("") / "__init__.py"
     docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
     return docstring.partition("\n")[2].strip()
 

@@ -12,7 +12,8 @@ usual import:
         difflib = lazy_module("difflib")
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,15 @@ def lazy_module(name: str, *, extra: str | None = None, distribution: str | None
     knows the package by, where that is another one.
     """
     return _LazyModule(name, extra, distribution)
+
+
+@contextmanager
+def needing(package: str, extra: str) -> Iterator[None]:
+    """Wrap the imports of an optional package: MissingExtraError, with the extra to install, if it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(package, extra) from error
 
 
 if TYPE_CHECKING:

@@ -31,13 +31,13 @@ from google.genai import types
 
 from hookline import Hooks
 from hookline.adapters.adk import HooklinePlugin
-from hookline.adapters.table import adapter
+from hookline.adapters.table import adapter_named
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
 # ADK's own warnings, about its own features.
 pytestmark = pytest.mark.filterwarnings("ignore")
-CANNOT = adapter("adk").cannot
+CANNOT = adapter_named("adk").cannot
 
 
 class FakeModel(BaseLlm):

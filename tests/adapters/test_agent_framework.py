@@ -28,10 +28,10 @@ from agent_framework import (
 from agent_framework._types import ContentType
 
 from hookline import Hooks
+from hookline.adapters.agent_framework import format as agent_framework
 from hookline.adapters.agent_framework import hookline_middleware
-from hookline.adapters.table import adapter
+from hookline.adapters.table import adapter_named
 from hookline.errors import FormatError, HooklineError
-from hookline.formats import agent_framework
 from hookline.log.paths import default_log_path
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
@@ -154,7 +154,7 @@ def new_agent(client: Any, tools: Sequence[Callable[..., str]], hooks: Hooks, **
 
 
 def check(host: AgentFrameworkHost, effect: effects.Effect) -> None:
-    asyncio.run(effects.check(host, effect, cannot=adapter("agent_framework").cannot))
+    asyncio.run(effects.check(host, effect, cannot=adapter_named("agent_framework").cannot))
 
 
 @pytest.mark.parametrize("effect", effects.ROWS, ids=str)

@@ -30,7 +30,7 @@ from tests.live.models import Anthropic, Call, Model
 
 from hookline import Hooks
 from hookline.adapters.claude_agent import hookline_hooks
-from hookline.adapters.table import adapter, events_of
+from hookline.adapters.table import adapter_named, events_of
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -231,7 +231,7 @@ def test_hooks_that_can_not_be_asked_fail_the_callback(tmp_path: Path) -> None:
 
 def test_declared_inabilities_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Hooks around model calls never run here, and that is said."""
-    events = sorted({event for key in adapter("claude_agent").cannot for event in events_of(key)})
+    events = sorted({event for key in adapter_named("claude_agent").cannot for event in events_of(key)})
     assert events == ["AfterModel", "BeforeModel", "BeforeToolSelection"]
     hookline_hooks(hooks_of(tmp_path, **dict.fromkeys(events, "true")))
     err = capsys.readouterr().err
@@ -322,7 +322,7 @@ class ClaudeHost:
 @pytest.mark.parametrize("effect", effects.ROWS, ids=str)
 def test_every_effect_holds_or_is_declared(effect: effects.Effect) -> None:
     """The effects of tool hooks hold, and those of hooks around model calls are declared as impossible, and are."""
-    cannot = adapter("claude_agent").cannot
+    cannot = adapter_named("claude_agent").cannot
     asyncio.run(effects.check(ClaudeHost(), effect, cannot=cannot, tool_name=known_as))
 
 

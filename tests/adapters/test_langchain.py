@@ -29,9 +29,9 @@ from pydantic import BaseModel
 
 from hookline import Hooks
 from hookline.adapters.langchain import HooklineMiddleware
-from hookline.adapters.table import adapter
+from hookline.adapters.langchain import format as formats
+from hookline.adapters.table import adapter_named
 from hookline.errors import FormatError
-from hookline.formats import langchain as formats
 from hookline.log.paths import default_log_path
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
@@ -196,7 +196,7 @@ def callback_host(tokens: "Tokens", where: str) -> LangChainHost:
 
 
 def check(host: LangChainHost, effect: effects.Effect) -> None:
-    asyncio.run(effects.check(host, effect, cannot=adapter("langchain").cannot))
+    asyncio.run(effects.check(host, effect, cannot=adapter_named("langchain").cannot))
 
 
 @pytest.mark.parametrize("effect", effects.ROWS, ids=str)

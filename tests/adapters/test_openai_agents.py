@@ -36,14 +36,14 @@ from pydantic import BaseModel
 
 from hookline import Hooks
 from hookline.adapters.openai_agents import with_hooks
-from hookline.adapters.table import adapter
+from hookline.adapters.table import adapter_named
 from hookline.errors import AgentStoppedError, HooklineError
 from hookline.log.paths import default_log_path
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
 set_tracing_disabled(True)
-CANNOT = adapter("openai_agents").cannot
+CANNOT = adapter_named("openai_agents").cannot
 
 
 def model_of(*turns: Turn) -> ScriptedModel:

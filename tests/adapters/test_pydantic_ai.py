@@ -35,9 +35,9 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from hookline import Hooks
 from hookline.adapters.pydantic_ai import HooklineCapability
-from hookline.adapters.table import adapter
+from hookline.adapters.pydantic_ai import format as formats
+from hookline.adapters.table import adapter_named
 from hookline.errors import AgentStoppedError, FormatError
-from hookline.formats import pydantic_ai as formats
 from hookline.testing import effects
 from hookline.testing.effects import Conversation, Outcome, Request, Turn
 
@@ -178,7 +178,7 @@ class PydanticHost:
 
 
 def check(host: PydanticHost, effect: effects.Effect) -> None:
-    asyncio.run(effects.check(host, effect, cannot=adapter("pydantic_ai").cannot))
+    asyncio.run(effects.check(host, effect, cannot=adapter_named("pydantic_ai").cannot))
 
 
 @pytest.mark.parametrize("effect", effects.ROWS, ids=str)

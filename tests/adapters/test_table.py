@@ -4,6 +4,7 @@ import importlib
 import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def named(adapter: Adapter) -> str:
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=named)
 def test_every_adapter_is_complete(adapter: Adapter) -> None:
     """An adapter has a module, an extra with a range of its package, a test and an example."""
-    assert (ROOT / "src" / "hookline" / "adapters" / f"{adapter.name}.py").exists()
+    assert find_spec(f"hookline.adapters.{adapter.name}")
     assert (ROOT / "tests" / "adapters" / f"test_{adapter.name}.py").exists()
     assert (ROOT / "examples" / "adapters" / f"{adapter.name}_agent.py").exists()
     ranges = [one for one in EXTRAS[adapter.extra] if re.match(rf"{adapter.package}\b", one)]

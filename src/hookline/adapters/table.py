@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -170,29 +171,25 @@ _reported: set[str] = set()
 _said: "WeakKeyDictionary[Hooks, set[str]]" = WeakKeyDictionary()
 
 
-def adapter(name: str) -> Adapter:
+def adapter_named(name: str) -> Adapter:
     """The adapter of this name."""
     return next(one for one in ADAPTERS if one.name == name)
 
 
-class loading:  # noqa: N801 - written as `with loading("adk") as _SELF:`
-    """Around an adapter's imports of its framework: MissingExtraError without it, HooklineError if it is too old."""
-
-    def __init__(self, name: str) -> None:
-        self._adapter = adapter(name)
-
-    def __enter__(self) -> Adapter:
-        try:
-            problem = self._adapter.too_old()
-        except PackageNotFoundError as error:
-            raise MissingExtraError(self._adapter.package, self._adapter.extra) from error
-        if problem is not None:
-            raise HooklineError(problem)
-        return self._adapter
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, ModuleNotFoundError):
-            raise MissingExtraError(self._adapter.package, self._adapter.extra) from error
+@contextmanager
+def loading(name: str) -> Iterator[Adapter]:
+    """Wrap the imports of an adapter: MissingExtraError without its framework, HooklineError if that is too old."""
+    found = adapter_named(name)
+    try:
+        problem = found.too_old()
+        if problem is None:
+            yield found
+    except ModuleNotFoundError as error:  # PackageNotFoundError is one
+        if (error.name or "").startswith("hookline"):
+            raise
+        raise MissingExtraError(found.package, found.extra) from error
+    if problem is not None:
+        raise HooklineError(problem)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

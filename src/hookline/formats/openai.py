@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookline.errors import FormatError
-from hookline.formats import _openai_chat as chat
-from hookline.formats import _openai_items as items
+from hookline.formats import openai_chat as chat
+from hookline.formats import openai_items as items
 from hookline.formats import requests
 from hookline.formats.native import field, given
 from hookline.protocol.llm import LLMRequest, LLMResponse, ToolMode

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hookline.formats.needing import needing
+from hookline.extensions import needing
 from hookline.gateway.lines import LIMIT, LineReader
 from hookline.gateway.messages import INVALID_REQUEST, encode_message, error_answer, read_messages
 from hookline.protocol.mcp import mcp_server_facts

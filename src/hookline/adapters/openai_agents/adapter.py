@@ -1,21 +1,4 @@
-"""Hooks for agents of OpenAI's Agents SDK: `with_hooks(agent, hooks)`.
-
-- It works for `run`, `run_sync` and `run_streamed`. While AfterModel hooks exist, the model is asked without
-  streaming, and a streamed run has its answer as one piece, after they have answered.
-- The copy has hooks around its model, its function tools and those of its `mcp_servers`, and so have the agents that
-  it hands over to. A handoff is a tool call for BeforeTool hooks; if it is refused, the agent goes on and is told
-  why.
-- A run that a hook stops, or whose model call it blocks, ends with the reason as its output; with an `output_type` it
-  ends with `AgentStoppedError`.
-- An agent as a tool needs hooks of its own: `with_hooks(agent, hooks).as_tool(...)`. Its stop ends its own run, and
-  the reason is the tool's result.
-- Tools that are no functions have no tool events: those that the SDK runs here (shell, computer, patches, custom
-  tools) are refused while tool hooks exist, those that OpenAI runs are named on stderr.
-- `RunConfig.model` would take the place of the agent's model: a run with it fails if hooks for model calls exist. A
-  model by name is found by `with_hooks(..., model_provider=...)`.
-- With `previous_response_id` or `conversation_id` OpenAI keeps the conversation: hooks see only what is new, and the
-  stored answers are as the model gave them.
-"""
+"""`with_hooks`: where hooks run in agents of the OpenAI Agents SDK."""
 
 import copy
 import dataclasses
@@ -23,19 +6,17 @@ import json
 import weakref
 from typing import Any, TypeVar
 
+from agents import Agent, Handoff, handoff
+from agents.models.multi_provider import MultiProvider
+
+from hookline.adapters.openai_agents import format as messages
+from hookline.adapters.openai_agents.calls import CURRENT, HookedModel, Run, Watch, hooked_tool
 from hookline.adapters.run import SharedRun
-from hookline.adapters.table import loading
+from hookline.adapters.table import adapter_named
 from hookline.client import Hooks
 from hookline.client.triggers.results import ToolResult
 
-with loading("openai_agents") as _SELF:
-    from agents import Agent, Handoff, handoff
-    from agents.models.multi_provider import MultiProvider
-
-    from hookline.adapters._openai_agents_calls import CURRENT, HookedModel, Run, Watch, hooked_tool
-    from hookline.formats import openai_agents as messages
-
-__all__ = ["with_hooks"]
+_ADAPTER = adapter_named("openai_agents")
 
 AnyAgent = TypeVar("AnyAgent", bound="Agent[Any]")
 
@@ -51,7 +32,7 @@ def with_hooks(agent: AnyAgent, hooks: Hooks, *, session_id: str | None = None, 
         model_provider: finds the model of an agent that has only its name; the SDK's own if not given. That of a
             `RunConfig` is not asked, because the SDK does not show it to agents.
     """
-    _SELF.report(hooks)
+    _ADAPTER.report(hooks)
     made: AnyAgent = _Hookline(hooks, session_id, model_provider or MultiProvider()).hooked(agent)
     return made
 
@@ -97,7 +78,7 @@ class _Hookline:
         return found
 
     def _new_run(self, whole: SharedRun, agent: str | None) -> Run:
-        run = Run(_SELF, messages, self.hooks, self._session_id, agent=agent, stop=whole.stop)
+        run = Run(_ADAPTER, messages, self.hooks, self._session_id, agent=agent, stop=whole.stop)
         run.whole = whole
         return run
 
@@ -123,7 +104,7 @@ class _Hooked:
     async def get_all_tools(self, run_context: Any) -> list[Any]:
         """The tools of a turn, which begins with this; those of MCP servers are among them."""
         agent: Any = self
-        _SELF.report(self.hookline.hooks)
+        _ADAPTER.report(self.hookline.hooks)
         self.hook_handoffs()
         tools: list[Any] = await super().get_all_tools(run_context)  # type: ignore[misc] # the next class is an Agent
         run = self.hookline.run(run_context, agent.name)

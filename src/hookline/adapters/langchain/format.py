@@ -8,18 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
 from hookline.errors import FormatError
-from hookline.formats import _openai_chat, _openai_items, anthropic, requests, responses
+from hookline.formats import anthropic, openai_chat, openai_items, requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.native import kind_of, listed, shape_of
-from hookline.formats.needing import needing
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
 from hookline.protocol.llm import HookToolConfig, LLMResponse
-
-with needing("langchain", "langchain"):
-    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 _OWN = ("model", "system", "messages", "tools", "tool_choice")
 _ROLES: Mapping[str, Role] = {"human": "user", "ai": "model", "system": "system"}
@@ -72,9 +70,9 @@ _BLOCKS_OF_PROVIDERS = {
 _BLOCKS = frozenset().union(
     _OWN_BLOCKS,
     _BLOCKS_OF_PROVIDERS,
-    _openai_chat.PARTS,
-    _openai_items.PARTS,
-    _openai_items.ITEMS,
+    openai_chat.PARTS,
+    openai_items.PARTS,
+    openai_items.ITEMS,
     anthropic.BLOCKS,
 )
 # Amazon's block for a cache mark has no type, and a text needs none.

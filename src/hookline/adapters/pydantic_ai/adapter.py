@@ -1,15 +1,4 @@
-"""Hooks for agents of Pydantic AI: `Agent(..., capabilities=[HooklineCapability(hooks)])`.
-
-- It works for `run`, `run_sync`, `run_stream`, `run_stream_events` and `iter`.
-- While AfterModel hooks exist, the model's answer is held back until they have answered, and streams replay it then.
-- A conversation of Pydantic AI is a session with the conversation's id. A note of a hook on the last answer of a run
-  goes with the first request of the conversation's next run in this process.
-- When a hook stops the agent, its reason is the run's output; a run whose output is not text raises
-  `hookline.errors.AgentStoppedError`.
-- Hooks see the arguments as they were validated. Arguments that a hook rewrites are validated again.
-- Output tools, realtime sessions and tools that the provider runs have no hooks.
-- A hook can't choose another model, and `suppressOutput` hides nothing, because the program shows messages itself.
-"""
+"""`HooklineCapability`: where hooks run in agents of Pydantic AI."""
 
 import copy
 from collections.abc import AsyncGenerator
@@ -17,23 +6,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import ValidationError
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import CompletedStreamedResponse
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.toolsets import WrapperToolset
+from pydantic_core import to_jsonable_python
+
+from hookline.adapters.pydantic_ai import format as messages
 from hookline.adapters.run import AgentRun, Said, tool_result
-from hookline.adapters.table import loading, report_once
+from hookline.adapters.table import adapter_named, report_once
 from hookline.client import Hooks
 from hookline.client.triggers.results import ToolResult
 
-with loading("pydantic_ai") as _SELF:
-    from pydantic import ValidationError
-    from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-    from pydantic_ai.messages import ModelResponse
-    from pydantic_ai.models import CompletedStreamedResponse
-    from pydantic_ai.models.wrapper import WrapperModel
-    from pydantic_ai.toolsets import WrapperToolset
-    from pydantic_core import to_jsonable_python
-
-    from hookline.formats import pydantic_ai as messages
-
-__all__ = ["HooklineCapability"]
+_ADAPTER = adapter_named("pydantic_ai")
 
 _NOT_RUN: Any = object()
 
@@ -49,8 +36,8 @@ class HooklineCapability(AbstractCapability[Any]):
     agent: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._run = AgentRun(_SELF, messages, self.hooks, None, agent=self.agent)
-        _SELF.report(self.hooks)
+        self._run = AgentRun(_ADAPTER, messages, self.hooks, None, agent=self.agent)
+        _ADAPTER.report(self.hooks)
 
     def get_ordering(self) -> CapabilityOrdering:
         """Outermost, so that no other capability shows or changes what hooks have not seen."""
@@ -58,9 +45,9 @@ class HooklineCapability(AbstractCapability[Any]):
 
     async def for_run(self, ctx: Any) -> "HooklineCapability":
         """The capability with a session for this run."""
-        _SELF.report(self.hooks)
+        _ADAPTER.report(self.hooks)
         capability = copy.copy(self)
-        capability._run = AgentRun(_SELF, messages, self.hooks, ctx.conversation_id or ctx.run_id, agent=self.agent)  # noqa: SLF001 - its own
+        capability._run = AgentRun(_ADAPTER, messages, self.hooks, ctx.conversation_id or ctx.run_id, agent=self.agent)  # noqa: SLF001 - its own
         return capability
 
     def get_wrapper_model(self, model: Any) -> Any:

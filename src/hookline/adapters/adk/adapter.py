@@ -1,35 +1,21 @@
-"""Hooks for agents of Google's ADK: `Runner(..., plugins=[HooklinePlugin(hooks)])`, or `App(..., plugins=[...])`.
-
-- It works for `run_async` and `run`. While AfterModel hooks exist, partial events are held back: a stream has the
-  whole response only, as the hooks left it. Live runs are refused while hooks for model calls exist, because they
-  send and show everything at once.
-- ADK's sessions are the sessions of hooks. Agents that run side by side have a restriction of tools each of their
-  own.
-- A stop ends the run: the agents that would follow, loops and transfers too. In an `AgentTool` it ends the agent that
-  is the tool, and its reason is that tool's result.
-- Make it the last plugin: ADK asks plugins in their order, and an agent's own callbacks after them, so these can
-  change what hooks have seen.
-- Tools that Google runs itself (search, code execution) have no tool events, nor has the code of a `code_executor`;
-  the plugin says so on stderr.
-"""
+"""`HooklinePlugin`: where hooks run in agents of Google ADK."""
 
 import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+
+from hookline.adapters.adk import format as messages
 from hookline.adapters.run import AgentRun, Said, SharedRun
-from hookline.adapters.table import MODEL_EVENTS, configured, loading, report_once
+from hookline.adapters.table import MODEL_EVENTS, adapter_named, configured, report_once
 from hookline.client import Hooks, ToolCall
 from hookline.client.triggers.results import ToolResult, to_tool_result
 from hookline.errors import HooklineError
-from hookline.formats import adk as messages
 from hookline.formats import genai
 
-with loading("adk") as _SELF:
-    from google.adk.models.llm_response import LlmResponse
-    from google.adk.plugins.base_plugin import BasePlugin
-
-__all__ = ["HooklinePlugin"]
+_ADAPTER = adapter_named("adk")
 
 
 @dataclass(slots=True, eq=False)
@@ -59,11 +45,11 @@ class HooklinePlugin(BasePlugin):
         self._hooks = hooks
         self._runs: dict[str, _Run] = {}
         self._calls: weakref.WeakKeyDictionary[Any, ToolCall | None] = weakref.WeakKeyDictionary()
-        _SELF.report(hooks)
+        _ADAPTER.report(hooks)
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
         """Begins a run: nothing is restricted or stopped yet. HooklineError where model hooks could not be applied."""
-        _SELF.report(self._hooks)
+        _ADAPTER.report(self._hooks)
         config = invocation_context.run_config
         is_live = invocation_context.live_request_queue is not None or (config is not None and config.support_cfc)
         if is_live and (events := configured(self._hooks, *MODEL_EVENTS)):
@@ -149,5 +135,5 @@ class HooklinePlugin(BasePlugin):
         session_id, name = context.session.id, context.agent_name
         return self._run(context).agent(
             (name, context.branch),
-            lambda stop: AgentRun(_SELF, genai, self._hooks, session_id, agent=name, stop=stop, keeps_notes=False),
+            lambda stop: AgentRun(_ADAPTER, genai, self._hooks, session_id, agent=name, stop=stop, keeps_notes=False),
         )

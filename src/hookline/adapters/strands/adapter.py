@@ -1,34 +1,22 @@
-"""Hooks for agents of Strands: `Agent(..., hooks=[HooklineHooks(hooks)])`.
-
-- An agent is a session with its `session_id`. Tool hooks also run for `agent.tool.name()`, which no selection of tools
-  restricts: the program calls it, not the model.
-- While AfterModel hooks exist the model's answer is held back until they have answered: no stream and no callback
-  handler gets a piece of it before.
-- A tool that a hook restricted stays refused after an interrupt that a person approved.
-- `Agent.structured_output`, which Strands has deprecated, asks the model without any middleware, so it is refused while
-  there are model hooks; `structured_output_model` works. Bidirectional agents are refused.
-- A hook can't choose another model, its temperature and the like: in Strands they belong to the model. `suppressOutput`
-  keeps an answer from callback handlers and from the pieces of a stream, but it stays in the agent's messages.
-"""
+"""`HooklineHooks`: where hooks run in agents of Strands."""
 
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from strands import Agent
+from strands import hooks as events
+from strands.middleware import ExecuteToolStage, InvokeModelStage, ModelStopReason, ToolResultEvent, TypedEvent
+
 from hookline.adapters.run import AgentRun, Said, Stop, tool_result
-from hookline.adapters.table import MODEL_EVENTS, loading
+from hookline.adapters.strands import format as messages
+from hookline.adapters.table import MODEL_EVENTS, adapter_named
 from hookline.client import Hooks
 from hookline.client.triggers.results import ToolResult
 from hookline.errors import HooklineError
-from hookline.formats import strands as messages
 
-with loading("strands") as _SELF:
-    from strands import Agent
-    from strands import hooks as events
-    from strands.middleware import ExecuteToolStage, InvokeModelStage, ModelStopReason, ToolResultEvent, TypedEvent
-
-__all__ = ["HooklineHooks"]
+_ADAPTER = adapter_named("strands")
 
 Next = Callable[[Any], AsyncIterator[Any]]
 
@@ -41,7 +29,7 @@ class HooklineHooks(events.HookProvider):
         self._hooks = hooks
         self._agent = agent
         self._attached: WeakKeyDictionary[Any, _Calls] = WeakKeyDictionary()
-        _SELF.report(hooks)
+        _ADAPTER.report(hooks)
 
     def register_hooks(self, registry: Any, **_: Any) -> None:
         """Adds the middleware when the agent is ready, or at its next event if it has been for long."""
@@ -61,7 +49,7 @@ class HooklineHooks(events.HookProvider):
         agent.hooks.add_callback(events.AfterInvocationEvent, calls.after_invocation)
 
     def _check(self, event: Any) -> None:
-        _SELF.report(self._hooks)
+        _ADAPTER.report(self._hooks)
         # Only the deprecated `structured_output` has no messages here: it asks the model without any middleware.
         if event.messages is None and self._hooks.has_hooks(*MODEL_EVENTS):
             raise HooklineError(
@@ -73,7 +61,7 @@ class _Calls:
     """The calls of one agent, which is one session."""
 
     def __init__(self, hooks: Hooks, session_id: str, name: str) -> None:
-        self._new_run = partial(AgentRun, _SELF, messages, hooks, session_id, agent=name)
+        self._new_run = partial(AgentRun, _ADAPTER, messages, hooks, session_id, agent=name)
         self._run = self._new_run()
 
     async def call_model(self, context: Any, next_fn: Next) -> AsyncIterator[Any]:

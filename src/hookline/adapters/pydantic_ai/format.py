@@ -8,31 +8,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic_ai.messages import (
+    CompactionPart,
+    InstructionDeltaPart,
+    InstructionPart,
+    ModelRequest,
+    ModelResponse,
+    SpeechPart,
+    SystemPromptPart,
+    TextContent,
+    TextPart,
+    ToolCallPart,
+    ToolReturn,
+    UserPromptPart,
+)
+from pydantic_core import to_json
+
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.native import check_name, listed, shape_of
-from hookline.formats.needing import needing
 from hookline.formats.parts import replace_text
 from hookline.protocol.llm import HookToolConfig, LLMResponse
-
-with needing("pydantic-ai-slim", "pydantic-ai"):
-    from pydantic_ai.messages import (
-        CompactionPart,
-        InstructionDeltaPart,
-        InstructionPart,
-        ModelRequest,
-        ModelResponse,
-        SpeechPart,
-        SystemPromptPart,
-        TextContent,
-        TextPart,
-        ToolCallPart,
-        ToolReturn,
-        UserPromptPart,
-    )
-    from pydantic_core import to_json
 
 _MODES: Mapping[str, HookToolConfig] = {"auto": {"mode": "AUTO"}, "required": {"mode": "ANY"}, "none": {"mode": "NONE"}}
 _SHOWN = (UserPromptPart, SystemPromptPart, InstructionDeltaPart, SpeechPart, CompactionPart)

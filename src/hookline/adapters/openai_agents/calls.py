@@ -9,12 +9,12 @@ from typing import Any
 from agents import AgentHooks, FunctionTool, Model, ModelProvider, ModelResponse
 from agents.tool import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool
 
+from hookline.adapters.openai_agents import format as messages
 from hookline.adapters.run import AgentRun, Said, SharedRun, tool_result
 from hookline.adapters.table import MODEL_EVENTS, configured, report_once
 from hookline.client import Hooks, ToolCall
 from hookline.client.triggers.results import ToolResult
 from hookline.errors import HooklineError
-from hookline.formats import openai_agents as messages
 
 _LOCAL = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.errors import FormatError
-from hookline.formats import _openai_chat as chat
+from hookline.formats import openai_chat as chat
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role

@@ -10,15 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents import ModelResponse, Usage
+from agents.models.fake_id import FAKE_RESPONSES_ID
+from agents.tool import ToolOutputText
+from openai.types import responses as events
+
 from hookline.formats import openai, responses
 from hookline.formats.native import kind_of, with_fields
-from hookline.formats.needing import needing
-
-with needing("openai-agents", "openai-agents"):
-    from agents import ModelResponse, Usage
-    from agents.models.fake_id import FAKE_RESPONSES_ID
-    from agents.tool import ToolOutputText
-    from openai.types import responses as events
 
 to_hook_llm_request = openai.to_hook_llm_request
 from_hook_llm_request = openai.from_hook_llm_request

@@ -1,38 +1,25 @@
-"""Hooks for agents of Microsoft's Agent Framework: `Agent(..., middleware=hookline_middleware(hooks))`.
-
-- A session of Agent Framework is a session of hooks with its id; a run without one is a session of its own. A note of
-  a hook on the last answer of a run goes with the session's next request; without a session it is reported as dropped.
-- Put other middleware before it, `[*mine, *hookline_middleware(hooks)]`, so that hooks judge what is really sent.
-- While AfterModel hooks exist the framework holds a stream back until they have answered. It would go on with what it
-  streamed, so `hooksConfig.streamDuringAfterModel` is not used.
-- A tool that a hook restricted stays refused after a person approved the call.
-- Tools that the provider runs itself have no tool hooks. An agent or a chat client that runs no middleware around its
-  model and its tools is refused.
-- `suppressOutput` hides nothing, because the program shows the answer itself.
-"""
+"""`hookline_middleware`: where hooks run in agents of Agent Framework."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from agent_framework import (
+    AgentMiddleware,
+    ChatMiddleware,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    FunctionInvocationLayer,
+    FunctionMiddleware,
+)
+
+from hookline.adapters.agent_framework import format as messages
 from hookline.adapters.run import AgentRun, Said
-from hookline.adapters.table import loading, report_once
+from hookline.adapters.table import adapter_named, report_once
 from hookline.client import Hooks, ToolCall
 from hookline.client.triggers.results import ToolResult
 from hookline.errors import HooklineError
 
-with loading("agent_framework") as _SELF:
-    from agent_framework import (
-        AgentMiddleware,
-        ChatMiddleware,
-        ChatMiddlewareLayer,
-        ChatResponse,
-        FunctionInvocationLayer,
-        FunctionMiddleware,
-    )
-
-    from hookline.formats import agent_framework as messages
-
-__all__ = ["hookline_middleware"]
+_ADAPTER = adapter_named("agent_framework")
 
 _KEY = "hookline_run"
 Next = Callable[[], Awaitable[None]]
@@ -48,7 +35,7 @@ def hookline_middleware(hooks: Hooks, *, agent: str | None = None) -> list[Any]:
 
 
 def _report(hooks: Hooks) -> None:
-    _SELF.report(hooks)
+    _ADAPTER.report(hooks)
     if hooks.has_hooks("AfterModel") and not hooks.must_hold_stream:
         report_once("hooksConfig.streamDuringAfterModel is not used: Agent Framework would go on with what it streamed")
 
@@ -70,7 +57,7 @@ class _Agent(AgentMiddleware):
                 " use an Agent with a chat client that has both"
             )
         session_id = None if context.session is None else context.session.session_id
-        run = AgentRun(_SELF, messages, self._hooks, session_id, agent=self._agent or context.agent.name)
+        run = AgentRun(_ADAPTER, messages, self._hooks, session_id, agent=self._agent or context.agent.name)
         context.client_kwargs[_KEY] = run
         context.function_invocation_kwargs[_KEY] = (run, messages.request_of(context))
         await call_next()

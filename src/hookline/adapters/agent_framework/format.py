@@ -7,18 +7,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
+from agent_framework import ChatResponse, Content, Message, ResponseStream
+
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
 from hookline.formats.native import shape_of
-from hookline.formats.needing import needing
 from hookline.formats.parts import replace_text
 from hookline.formats.texts import TEXTS, check_part
 from hookline.protocol.llm import HookToolConfig, LLMResponse
-
-with needing("agent-framework-core", "agent-framework"):
-    from agent_framework import ChatResponse, Content, Message, ResponseStream
 
 _ROLES: Mapping[str, Role] = {
     "user": "user",

@@ -1,38 +1,28 @@
-"""Hooks for agents of LangChain: `create_agent(..., middleware=[HooklineMiddleware(hooks)])`.
+"""`HooklineMiddleware`: where hooks run in agents of LangChain."""
 
-- It works for `invoke`, `ainvoke` and every kind of stream.
-- While AfterModel hooks exist, the model's answer is held back until they have answered: a stream has it as one
-  message, and callbacks that read tokens do not see the model calls. Tracers do, and see what the model really said.
-- Put it last in the list of middleware: it then sees requests and arguments as they are sent.
-- A thread of LangGraph is a session with the thread's id; a run without one is a session of its own. What the
-  middleware remembers of a run is private state of the graph, so a checkpointer keeps it.
-- When a hook stops the agent, or blocks a model call, the run ends with that text as its last message. There is no
-  structured output then, nor when a hook changed the text that it was read from.
-- A hook can't choose another model, and `suppressOutput` hides nothing, because LangChain shows messages itself.
-"""
-
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
+from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelResponse, PrivateStateAttr
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables.config import ensure_config, var_child_runnable_config
+from langchain_core.tracers import BaseTracer
+from langgraph.config import get_config
+from langgraph.types import Command
+
 from hookline.adapters.blocking import asynchronous, finished
+from hookline.adapters.langchain import format as messages
 from hookline.adapters.run import AgentRun, Said, tool_result
-from hookline.adapters.table import loading
+from hookline.adapters.table import adapter_named
 from hookline.client import Hooks, Selection, ToolCall
 from hookline.client.config import new_session_id
 from hookline.client.triggers.results import ToolResult
 
-with loading("langchain") as _SELF:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
-    from langchain.agents.middleware.types import ExtendedModelResponse, ModelResponse, PrivateStateAttr
-    from langchain_core.messages import AIMessage, ToolMessage
-    from langgraph.config import get_config
-    from langgraph.types import Command
-
-    from hookline.adapters._langchain_tokens import held_back
-    from hookline.formats import langchain as messages
-
-__all__ = ["HooklineMiddleware"]
+_ADAPTER = adapter_named("langchain")
 
 
 def _merged(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
@@ -56,11 +46,11 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         self._hooks = hooks
         self._agent = agent
-        _SELF.report(hooks)
+        _ADAPTER.report(hooks)
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ARG002 - LangChain calls it by these names
         """Begins a run: nothing is restricted or stopped yet."""
-        _SELF.report(self._hooks)
+        _ADAPTER.report(self._hooks)
         thread = runtime.execution_info.thread_id if runtime.execution_info is not None else None
         # Whether the state of this run is kept for the thread's next one, as far as LangGraph shows it.
         is_kept = get_config().get("configurable", {}).get("__pregel_checkpointer", True) is not None
@@ -95,7 +85,7 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
     def _run(self, request: Any, *, is_blocking: bool = False) -> AgentRun:
         kept: dict[str, Any] = request.state.get("hookline") or {}
         how: Any = {"is_lasting": not kept.get("is_alone", False), "is_blocking": is_blocking, "keeps_notes": False}
-        run = AgentRun(_SELF, messages, self._hooks, kept.get("session"), agent=self._agent, **how)
+        run = AgentRun(_ADAPTER, messages, self._hooks, kept.get("session"), agent=self._agent, **how)
         run.note, names = kept.get("note"), kept.get("names")
         run.session.selection = Selection(names=None if names is None else frozenset(names), mode=kept.get("mode"))
         return run
@@ -107,7 +97,7 @@ async def _call_model(run: AgentRun, request: Any, handler: Callable[[Any], Awai
     if isinstance(wanted, Said):
         return _end(run, wanted)
     request = request if wanted is native else messages.changed(request, wanted)
-    with held_back(request, is_held=run.hooks.must_hold_stream) as quiet:
+    with _held_back(request, is_held=run.hooks.must_hold_stream) as quiet:
         response = await handler(quiet)
     said = next(message for message in response.result if isinstance(message, AIMessage))
     answer = await run.after_model(said)
@@ -149,3 +139,39 @@ def _end(run: AgentRun, said: Said) -> Any:
 
 def _response(response: Any, **kept: Any) -> Any:
     return ExtendedModelResponse(model_response=response, command=Command(update={"hookline": kept}))
+
+
+@contextmanager
+def _held_back(request: Any, *, is_held: bool) -> Iterator[Any]:
+    """The request whose tokens no callback shows, if they are held; its message is streamed when the node ends."""
+    if not is_held:
+        yield request
+        return
+    config, own = ensure_config(), getattr(request.model, "callbacks", None)
+    token = var_child_runnable_config.set({**config, "callbacks": _without_tokens(config.get("callbacks"))})
+    try:
+        left = _without_tokens(own)
+        yield request if left is own else request.override(model=request.model.model_copy(update={"callbacks": left}))
+    finally:
+        var_child_runnable_config.reset(token)
+
+
+def _without_tokens(callbacks: Any) -> Any:
+    """The callbacks, a list or a manager, that show no tokens; the same object if all of them are such."""
+    handlers = callbacks if isinstance(callbacks, list) else getattr(callbacks, "handlers", ())
+    shown = [one for one in handlers if _shows_tokens(one)]
+    if not shown:
+        return callbacks
+    if isinstance(callbacks, list):
+        return [one for one in callbacks if one not in shown]
+    left = callbacks.copy()
+    for handler in shown:
+        left.remove_handler(handler)
+    return left
+
+
+def _shows_tokens(handler: Any) -> bool:
+    if hasattr(handler, "tap_output_iter"):  # LangChain's own streams and events
+        return True
+    silent = (BaseCallbackHandler.on_llm_new_token, AsyncCallbackHandler.on_llm_new_token)
+    return not isinstance(handler, BaseTracer) and type(handler).on_llm_new_token not in silent
