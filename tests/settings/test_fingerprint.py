@@ -105,6 +105,45 @@ def test_the_script_is_covered(project: Path, script: Path) -> None:
     assert (taken.files, taken.hashes) == ((script,), {str(script): sha256(b"exit 0\n").hexdigest()})
 
 
+@pytest.mark.parametrize(
+    ("command", "covered"),
+    [
+        pytest.param("cat hooks/x.sh", (), id="printed"),
+        pytest.param("[ -f hooks/x.sh ] && cat hooks/x.sh", (), id="tested-and-printed"),
+        pytest.param("head -5 < hooks/x.sh | grep -v '^#'; echo done", (), id="in-a-pipeline"),
+        pytest.param('cat "$LLXPRT_PROJECT_DIR/hooks/x.sh"', (), id="by-a-variable"),
+        pytest.param("cat hooks/*.sh 2>/dev/null", (), id="by-a-pattern"),
+        pytest.param("cat hooks/x.sh | sh", ("hooks/x.sh",), id="run-by-a-shell"),
+        pytest.param("sh hooks/x.sh", ("hooks/x.sh",), id="run"),
+        pytest.param("< hooks/x.sh sh", ("hooks/x.sh",), id="read-by-a-shell"),
+        pytest.param("cat hooks/x.sh; < /dev/null sh hooks/x.sh", ("hooks/x.sh",), id="run-after-a-redirection"),
+        pytest.param("cat hooks/x.sh && sh hooks/x.sh", ("hooks/x.sh",), id="printed-and-run"),
+        pytest.param("echo $(sh hooks/x.sh)", ("hooks/x.sh",), id="run-for-its-output"),
+        pytest.param("cat <(sh hooks/x.sh)", ("hooks/x.sh",), id="run-for-a-file"),
+        pytest.param("cat hooks/x.sh > y.sh; sh y.sh", ("hooks/x.sh",), id="written-and-run"),
+        pytest.param("PATH=hooks cat hooks/x.sh", ("hooks/x.sh",), id="with-another-path"),
+        pytest.param("cat() { sh hooks/x.sh; }; cat", ("hooks/x.sh",), id="a-function"),
+        pytest.param("(cat hooks/x.sh) | sh", ("hooks/x.sh",), id="in-a-group"),
+        pytest.param("./cat hooks/x.sh", ("hooks/x.sh",), id="a-program-of-the-project"),
+    ],
+)
+def test_printed_files_are_data(project: Path, script: Path, command: str, covered: tuple[str, ...]) -> None:
+    """On lifecycle events files that are only printed may change; on other events the output is the decision."""
+    hook = make_hook(command, event=HookEventName.SESSION_START)
+    assert {*fingerprint(hook, str(project)).files} == {project / name for name in covered}
+    on_a_tool = fingerprint(replace(hook, event=HookEventName.BEFORE_TOOL), str(project))
+    assert script in on_a_tool.files
+
+
+def test_a_printing_program_from_the_project_is_covered(project: Path) -> None:
+    """A variable of the hook may lead `cat` into the project."""
+    (project / "bin").mkdir()
+    (project / "bin" / "cat").write_text("exit 0\n")
+    (project / "TODO.md").write_text("")
+    hook = make_hook("cat TODO.md", event=HookEventName.SESSION_START, env={"PATH": "bin"})
+    assert fingerprint(hook, str(project)).files == (project / "bin" / "cat",)
+
+
 def test_words_that_cannot_be_resolved_are_reported(project: Path, script: Path) -> None:
     """The fingerprint names the words that may lead to files which it does not cover."""
     taken = fingerprint(make_hook("sh hooks/x.sh $(cat name)"), str(project))

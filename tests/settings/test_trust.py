@@ -108,7 +108,7 @@ def test_a_changed_script_is_not_trusted(store: TrustStore, project: Path, own_h
         pytest.param({"matcher": "shell"}, TrustState.CHANGED, id="matcher"),
         pytest.param({"env": {"A": "b"}}, TrustState.CHANGED, id="env"),
         pytest.param({"final": True}, TrustState.CHANGED, id="final"),
-        pytest.param({"name": "other"}, TrustState.CHANGED, id="name"),
+        pytest.param({"name": "other"}, TrustState.NEW, id="name"),
         pytest.param({"event": HookEventName.AFTER_TOOL}, TrustState.NEW, id="event"),
         pytest.param({"run": CommandLine("other"), "name": "other"}, TrustState.NEW, id="another-hook"),
     ],
@@ -116,10 +116,20 @@ def test_a_changed_script_is_not_trusted(store: TrustStore, project: Path, own_h
 def test_a_changed_definition_is_not_trusted(
     store: TrustStore, project: Path, change: dict[str, Any], state: TrustState
 ) -> None:
-    """A hook of the same name or command has changed; any other one is new."""
+    """A hook of the same name has changed; any other one is new."""
     hook = make_hook(name="guard")
     store.trust([hook], str(project))
     assert store.state_of(replace(hook, **change), str(project)) is state
+
+
+def test_an_imported_hook_is_new(store: TrustStore, project: Path) -> None:
+    """`init --from` names a hook that was trusted without a name in another agent's file; nothing of it has changed."""
+    in_place = make_hook(dialect="claude", foreign_event="PreToolUse")
+    store.trust([in_place], str(project))
+    assert store.state_of(replace(in_place, name="x"), str(project)) is TrustState.NEW
+    assert store.state_of(replace(in_place, timeout_ms=1.0), str(project)) is TrustState.CHANGED
+    store.untrust([replace(in_place, name="x")], str(project))
+    assert store.records() == ()
 
 
 def test_a_link_that_leads_elsewhere_is_not_trusted(store: TrustStore, project: Path, script: Path) -> None:

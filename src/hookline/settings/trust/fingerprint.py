@@ -9,13 +9,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hookline.protocol.hook_entry import HookEntry, particulars
+from hookline.protocol.events import LIFECYCLE_EVENTS
+from hookline.protocol.hook_entry import CommandLine, HookEntry, particulars
 from hookline.protocol.text.json_text import to_plain
 from hookline.shell.files import FoundFiles, existing_files
+from hookline.shell.lexer import read_script, splice
 from hookline.shell.names import PossiblePaths, possible_paths
+from hookline.shell.pieces import Text, Word
 
 Signature = tuple[int, ...]
 
@@ -32,6 +36,11 @@ _CHUNK = 1024 * 1024
 # Of all files of a hook together: a stranger's command may name any number of files of any size.
 _MOST_BYTES = 256 * _CHUNK
 _MAX_PREPARED = 1024
+# Programs that print their arguments or the content of files, and have no option that runs another program.
+_PRINTERS = frozenset(
+    ("[", "cat", "cut", "date", "echo", "egrep", "fgrep", "grep", "head", "ls", "nl", "printf", "tac", "tail", "test")
+)
+_BETWEEN_COMMANDS = frozenset(("|", "&&", "||", ";", "\n"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +212,11 @@ class _Prepared:
     @cached_property
     def paths(self) -> PossiblePaths:
         """What in its command could be files."""
-        return possible_paths(_text(self.hook), self.hook.env, self._project, search_path=self._search_path)
+        text = _text(self.hook)
+        # On other events the output is a decision, and so is the content of a file that is printed.
+        if self.hook.event in LIFECYCLE_EVENTS and isinstance(self.hook.run, CommandLine) and not self.hook.run.shell:
+            text = _without_data(text)
+        return possible_paths(text, self.hook.env, self._project, search_path=self._search_path)
 
 
 def _text(hook: HookEntry) -> str:
@@ -211,6 +224,39 @@ def _text(hook: HookEntry) -> str:
     if hook.args is None:
         return hook.command or ""
     return " ".join('"' + re.sub(r'([\\"`])', r"\\\1", word) + '"' for word in (hook.command or "", *hook.args))
+
+
+def _without_data(command: str) -> str:
+    """Return the command without the data files that it only prints, such as `cat TODO.md`.
+
+    If it runs anything besides programs that print, all of its words count: a shell could run what `cat` prints.
+    """
+    items, is_complete = read_script(command)
+    data: list[Word] = []
+    is_name = True
+    for before, item in pairwise(("", *items)):
+        if isinstance(item, str):
+            is_name = is_name or item in _BETWEEN_COMMANDS
+            is_allowed = item in (*_BETWEEN_COMMANDS, "<", ">")
+        elif item.is_descriptor:
+            is_allowed = True
+        elif before == ">":
+            is_allowed = _literal(item) == "/dev/null"
+        elif is_name and before != "<":
+            is_name, is_allowed = False, _literal(item) in _PRINTERS
+        else:
+            data.append(item)
+            is_allowed = all(piece.is_plain for piece in item.expansions)
+        if not is_allowed:
+            return command
+    return splice(command, ((word.start, word.source, " ") for word in data)) if is_complete else command
+
+
+def _literal(item: Word) -> str | None:
+    """Return the text of a word, or None for one with expansions."""
+    if item.expansions:
+        return None
+    return "".join(piece.text for piece in item.pieces if isinstance(piece, Text))
 
 
 def _definition(hook: HookEntry) -> dict[str, Any]:

@@ -47,13 +47,16 @@ class TrustRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     files: Mapping[str, str]
     """The script files that were covered, by resolved path, with the SHA-256 of their content at that time."""
 
-    def is_about(self, hook: HookEntry) -> bool:
-        """True if an earlier or the present form of this hook was accepted."""
-        if self.definition.get("event") != hook.event:
+    def is_form_of(self, hook: HookEntry) -> bool:
+        """Return True for a hook of the same name, or of the same command if neither has a name."""
+        if self.definition.get("event") != hook.event or self.definition.get("name") != hook.name:
             return False
-        return self.definition.get("command") == hook.command or (
-            hook.name is not None and self.definition.get("name") == hook.name
-        )
+        return hook.name is not None or self.definition.get("command") == hook.command
+
+    def is_about(self, hook: HookEntry) -> bool:
+        """Return True for every hook that has the event and either the name or the command of this one."""
+        has_command = (self.definition.get("event"), self.definition.get("command")) == (hook.event, hook.command)
+        return has_command or self.is_form_of(hook)
 
 
 def show_uncovered(words: Iterable[str]) -> str:
@@ -96,7 +99,7 @@ class TrustStore:
         accepted = [record.digest for record in records if record.definition == definition]
         if accepted and self._fingerprinter.fingerprint(hook, project).digest in accepted:
             return TrustState.TRUSTED
-        return TrustState.CHANGED if any(record.is_about(hook) for record in records) else TrustState.NEW
+        return TrustState.CHANGED if any(record.is_form_of(hook) for record in records) else TrustState.NEW
 
     def why_untrusted(self, hook: HookEntry, project_dir: str, level: TrustLevel) -> str | None:
         """Why the hook may not run and what to do about it, or None when it is trusted or needs no trust."""

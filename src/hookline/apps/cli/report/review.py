@@ -41,7 +41,7 @@ def review(hook: HookEntry, line: int | None, project_dir: str, store: TrustStor
             break
     project = str(Path(project_dir).resolve())
     trusted = [
-        record.definition for record in store.records() if record.project_dir == project and record.is_about(hook)
+        record.definition for record in store.records() if record.project_dir == project and record.is_form_of(hook)
     ]
     report = {
         "hook": hook.label,
