@@ -44,7 +44,7 @@ async def _asked(tmp_path: Path, use: Sequence[Any], tool: str, arguments: dict[
         (["hookline:shel"], "did you mean hookline:shell?"),
         ([7], "use[0] is a number"),
         ([{"allow": []}], "an object with pack"),
-        ([{"pack": "hookline:shell", "allow": "x"}], "use[0].allow is a string"),
+        ([{"pack": "hookline:shell", "allow": "x"}], "use[0].allow is ignored (expected an array of strings)"),
         ([{"pack": "hookline:shell", "alow": []}], "use[0].alow is not an option"),
         (["hookline:shell", "hookline:shell"], "a second time"),
     ],

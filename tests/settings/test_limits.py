@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from hookline.protocol.constants import ConfigSource
-from hookline.protocol.hook_entry import ResourceLimits
+from hookline.protocol.constants import ConfigSource, OnError
+from hookline.protocol.hook_entry import HookEntry, ResourceLimits
 from hookline.settings.decode.settings import decode_settings
 from hookline.settings.read.files import Layer
 
@@ -12,14 +12,13 @@ COUNT = "(expected a whole number of at least 1)"
 SIZE = '(expected a whole number of bytes, or a string such as "256MB")'
 
 
-def decode(**options: Any) -> tuple[list[ResourceLimits | None], list[str]]:
-    """The limits of a hook with these options, and the problems below its place."""
+def decode(**options: Any) -> tuple[HookEntry, list[str]]:
+    """A hook with these options, and the problems below its place."""
     hook = {"type": "command", "command": "x", **options}
     values = {"hooks": {"BeforeTool": [{"hooks": [hook]}]}}
     settings = decode_settings([Layer(source=ConfigSource.USER, origin="user.json", values=values)])
-    return [entry.limits for entry in settings.hooks], [
-        str(problem).rpartition("hooks[0].")[2] for problem in settings.problems
-    ]
+    (entry,) = settings.hooks
+    return entry, [str(problem).rpartition("hooks[0].")[2] for problem in settings.problems]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,8 @@ def decode(**options: Any) -> tuple[list[ResourceLimits | None], list[str]]:
 )
 def test_limits_are_read(options: dict[str, Any], limits: ResourceLimits | None) -> None:
     """Sizes are bytes or have a unit; what is not given, or null, is not limited."""
-    assert decode(**options) == ([limits], [])
+    entry, problems = decode(**options)
+    assert (entry.limits, entry.refusal, problems) == (limits, None, [])
 
 
 @pytest.mark.parametrize(
@@ -59,18 +59,18 @@ def test_limits_are_read(options: dict[str, Any], limits: ResourceLimits | None)
         pytest.param({"processes": 0}, f"limits.processes can't be used {COUNT}", id="zero"),
         pytest.param({"files": "10"}, f"limits.files can't be used {COUNT}", id="string"),
         pytest.param(
-            {"mem": 1}, "limits.mem is not a limit; the limits are memory, cpu, processes, files", id="unknown"
+            {"mem": 1}, "limits.mem does not exist; the options are memory, cpu, processes, files", id="unknown"
         ),
     ],
 )
 def test_a_limit_that_can_not_be_understood_makes_the_hook_fail(limits: Any, problem: str) -> None:
     """It is never dropped: the hook stays planned, so that its onError counts, and does not run without the limit."""
-    assert decode(limits=limits) == ([ResourceLimits(fault=problem)], [problem + FAILS])
+    entry, problems = decode(limits=limits)
+    assert (entry.refusal, entry.on_error, problems) == (f"its {problem}", OnError.BLOCK, [problem + FAILS])
 
 
 def test_each_wrong_limit_is_reported() -> None:
     """The hook fails with the first one."""
-    (limits,), problems = decode(limits={"cpu": "x", "mem": 1, "files": 5})
-    assert limits is not None
-    assert limits.fault == f"limits.cpu can't be used {COUNT[:-1]}, in seconds)"
+    entry, problems = decode(limits={"cpu": "x", "mem": 1, "files": 5})
+    assert entry.refusal == f"its limits.cpu can't be used {COUNT[:-1]}, in seconds)"
     assert [said.partition(" ")[0] for said in problems] == ["limits.cpu", "limits.mem"]

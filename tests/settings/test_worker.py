@@ -45,13 +45,10 @@ def test_workers_are_read(worker: Any, options: WorkerOptions | None) -> None:
     ("worker", "problem"),
     [
         ("yes", 'worker is a string, expected true or an object such as {"restartAfter": 1000}'),
-        (
-            {"restart": 1},
-            "worker has the option restart, which does not exist; the options are fallback, restartAfter,",
-        ),
-        ({"restartAfter": 0}, "worker can't be used: restartAfter is not a whole number of at least 1"),
-        ({"fallback": "warm"}, 'worker can\'t be used: fallback is not "fail" or "cold"'),
-        ({"memory": "lots"}, "worker can't be used: memory is not a whole number of bytes, or a string such as"),
+        ({"restart": 1}, "worker.restart does not exist; the options are fallback, restartAfter, memory"),
+        ({"restartAfter": 0}, "worker.restartAfter can't be used (expected a whole number of at least 1)"),
+        ({"fallback": "warm"}, 'worker.fallback can\'t be used (expected "fail" or "cold")'),
+        ({"memory": "lots"}, "worker.memory can't be used (expected a whole number of bytes, or a string such as"),
     ],
 )
 def test_a_worker_that_is_not_understood_fails_and_blocks(worker: Any, problem: str) -> None:
@@ -82,10 +79,7 @@ def test_a_message_says_why_a_wrong_hook_blocks(wrong: dict[str, Any], options: 
 def test_a_worker_speaks_no_other_dialect() -> None:
     """The lines are ours, and the answers in them are read by our rules."""
     entry, (found,) = decode(worker=True, dialect="claude")
-    assert (
-        found
-        == f"worker is understood by hooks in hookline's own words only, and this one is in those of claude{FAILS}"
-    )
+    assert found == f"worker needs the dialect hookline, and this hook has the dialect claude{FAILS}"
     assert entry.refusal is not None
 
 

@@ -26,8 +26,6 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     processes: int | None = None
     files: int | None = None
     network: bool = True
-    fault: str | None = None
-    """Why the limits can't be understood. Such a hook fails: it must not run without them."""
 
     def to_dict(self) -> dict[str, Any]:
         """The limits as they are written in settings, in bytes and seconds; only those that were given."""

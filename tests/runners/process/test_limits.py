@@ -115,7 +115,6 @@ def test_where_namespaces_are_refused_the_command_is_not_run(job: "MakeJob", run
 @pytest.mark.parametrize(
     ("limits", "patched", "error"),
     [
-        pytest.param(ResourceLimits(fault="limits.x is wrong"), {}, "limits.x is wrong", id="wrong"),
         pytest.param(ResourceLimits(cpu_s=1), {"executable": None}, "need a Python interpreter", id="embedded"),
         pytest.param(ResourceLimits(cpu_s=1), {"frozen": True}, "need a Python interpreter", id="frozen"),
     ],

@@ -24,13 +24,11 @@ def can_confine() -> bool:
 def confined(
     invocation: Invocation, limits: ResourceLimits, *, ends_with: int | None = None, report: int | None = None
 ) -> Invocation:
-    """The same program within limits; raise a ValueError if they can't be understood, or not be set from here.
+    """The same program within limits; raise a ValueError if they can't be set from here.
 
     With `ends_with`, the number of its parent, it is killed when the parent's thread that starts it ends. With
     `report`, a descriptor that it inherits, its exit status is written there.
     """
-    if limits.fault is not None:
-        raise ValueError(limits.fault)
     if not can_confine():
         raise ValueError("limits and network need a Python interpreter, and this program has none; remove them")
     path, argv, env = invocation

@@ -17,18 +17,18 @@ from hookline.protocol.hook_entry import HookEntry, Plugin, RemoteSubject
 from hookline.protocol.text.matchers import pattern_fault
 from hookline.protocol.text.patterns import lazy_pattern
 from hookline.settings.decode.dialect import (
-    OUR_EVENTS,
-    TheirKeys,
+    OWN_EVENTS,
+    DialectKeys,
     event_of,
     table_of,
-    timeout_ms,
     why_no_event,
     why_unknown,
 )
 from hookline.settings.decode.fields import LayerProblems, Path, decode_fields, warn_of_typos
-from hookline.settings.decode.invalid_hooks import hook_fault, named, read_broken, unreadable, would_block
+from hookline.settings.decode.invalid_hooks import hook_fault, named, read_broken, would_block
 from hookline.settings.decode.resources import read_limits, read_worker
 from hookline.settings.decode.schema import FleetSettings, HookGroupSettings, HookSettings, RolloutSettings
+from hookline.settings.read.files import Layer
 from hookline.settings.read.jsonc import show_path
 from hookline.settings.read.merge import authority
 from hookline.settings.read.provider import layer_provider
@@ -50,7 +50,7 @@ _PLUGIN = lazy_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?:\S(?:.*\S)?"
 
 
 class _TooManyHooksError(Exception):
-    pass
+    """A project's file has more entries than are read."""
 
 
 class UnusedHook(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,14 +123,17 @@ class HookReader:
             self._problems.error((*path, "dialect"), message)
         return str(given)
 
-    def _look(self) -> None:
-        """Counts the entries of a project's file, which may have endless ones."""
+    def _count_entry(self) -> None:
+        """Count the entries of a project's file, which may have millions."""
         self._left -= 1
         if self._left < 0:
             raise _TooManyHooksError
 
     def _extensions(self, raw: Any, context: _Context) -> Iterator[HookEntry]:
-        for index, extension in self._items(raw, ("extensions",)):
+        if raw is not None and not isinstance(raw, list | tuple):
+            self._drop(("extensions",), f"is {kind_of(raw)}, expected an array")
+            return
+        for index, extension in enumerate(raw or ()):
             path: Path = ("extensions", index)
             if not isinstance(extension, Mapping):
                 self._drop(path, f"is {kind_of(extension)}, expected an object with name and hooks")
@@ -139,7 +142,7 @@ class HookReader:
             origin = f"extension {name if isinstance(name, str) else index} ({self._layer.origin})"
             active = extension.get("isActive", True)
             if active is False or not extension.get("hooks"):
-                self._look()
+                self._count_entry()
             if active is False:
                 continue
             if active is not True:
@@ -156,7 +159,7 @@ class HookReader:
             self._drop(path, f"is {kind_of(raw)}, expected an object that maps event names to groups of hooks")
             return
         for name, groups in raw.items():
-            if not isinstance(name, str) or not _is_event_of_somebody(name, groups, context.dialect):
+            if not isinstance(name, str) or not _may_be_event(name, groups, context.dialect):
                 self._unknown_event((*path, str(name)), str(name), groups)
                 continue
             own = replace(context, event=name)
@@ -168,7 +171,7 @@ class HookReader:
                 yield from self._drop_hook((*path, name), fault, own, groups, _matcher_of(groups))
 
     def _unknown_event(self, path: Path, name: str, groups: Any) -> None:
-        self._look()
+        self._count_entry()
         if name in _MISPLACED_OPTIONS:
             self._problems.warn(path, _MISPLACED_OPTIONS[name])
             return
@@ -183,7 +186,7 @@ class HookReader:
             yield from self._drop_hook(path, _group_fault(raw), context, raw, _matcher_of(raw))
             return
         if not hooks:
-            self._look()
+            self._count_entry()
         context = replace(context, dialect=self._dialect(raw, path, context.dialect))
         matcher = self._matcher(raw.get("matcher"), (*path, "matcher"))
         group = decode_fields({**raw, **_READ_BEFORE, "matcher": matcher}, HookGroupSettings, path, self._problems)
@@ -213,42 +216,44 @@ class HookReader:
     def _hook(
         self, raw: Mapping[str, Any], group: HookGroupSettings, path: Path, context: _Context
     ) -> HookEntry | None:
-        self._look()
-        dialect = context.dialect
+        self._count_entry()
         options = {key: value for key, value in raw.items() if key not in _READ_APART}
         hook = decode_fields(options, HookSettings, path, self._problems)
-        event = event_of(context.event, dialect)
+        event = event_of(context.event, context.dialect)
         if event is None:
-            self._never_runs(hook, path, context, dialect)
+            self._never_runs(hook, path, context)
             return None
         entry = self._entry(raw, hook, group, path, context, event)
-        if dialect not in DIALECTS:
-            return unreadable(entry, dialect)
+        if context.dialect not in DIALECTS:
+            # Its answers could be misread, so it fails for every tool, and blocks.
+            refusal = f"its dialect {why_unknown(context.dialect)}"
+            return replace(entry, matcher=None, refusal=refusal, on_error=OnError.BLOCK, is_misconfigured=True)
         if isinstance(entry.run, Plugin):
-            return self._plugin(entry, entry.run.reference, path)
+            return self._refused(entry, self._plugin_fault(entry, entry.run.reference), (*path, "plugin"))
         if isinstance(entry.run, RemoteSubject):
             return self._remote(entry, path)
         return self._unless_bridge(entry, path)
 
-    def _plugin(self, entry: HookEntry, plugin: str, path: Path) -> HookEntry:
-        """A hook of an installed package: it runs inside the agent, so a project must not choose it."""
-        refusal = None
-        if self._layer.is_guest:
-            refusal = "only the user's or the system's settings may name a plugin; move it there"
-        elif not _PLUGIN.fullmatch(plugin):
-            refusal = f"its plugin {plugin!r} is not of the form package:name"
-        elif entry.dialect != OWN_DIALECT:
-            refusal = (
-                f'a plugin does not know the words of {entry.dialect}; add "dialect": "{OWN_DIALECT}" to its group'
-            )
-        elif entry.limits is not None:
-            refusal = "a plugin runs inside the agent, where limits and network have no effect; use a command"
-        if refusal is not None:
-            self._problems.error((*path, "plugin"), f"can't be run and fails at each event: {refusal}")
+    def _refused(self, entry: HookEntry, refusal: str | None, path: Path, remedy: str = "") -> HookEntry:
+        if refusal is None:
+            return entry
+        self._problems.error(path, f"can't be run and fails at each event: {refusal}{remedy}")
         return replace(entry, refusal=refusal)
 
+    def _plugin_fault(self, entry: HookEntry, plugin: str) -> str | None:
+        """Return why a plugin can't run, or None: it runs inside the agent, so a project must not name one."""
+        if self._layer.is_guest:
+            return "only the user's or the system's settings may name a plugin; move it there"
+        if not _PLUGIN.fullmatch(plugin):
+            return f"its plugin {plugin!r} is not of the form package:name"
+        if entry.dialect != OWN_DIALECT:
+            return f'a plugin does not know the words of {entry.dialect}; add "dialect": "{OWN_DIALECT}" to its group'
+        if entry.limits is not None:
+            return "a plugin runs inside the agent, where limits and network have no effect; use a command"
+        return None
+
     def _remote(self, entry: HookEntry, path: Path) -> HookEntry:
-        """A hook that runs on another machine, via the NATS server from the user's or system's settings."""
+        """Read a hook that runs on another machine, via the NATS server from the user's or system's settings."""
         try:
             refusal = layer_provider().remote_fault(entry, self._fleet)
         except MissingPartError as error:
@@ -256,10 +261,7 @@ class HookReader:
         for key, is_given in (("limits", entry.limits is not None), ("env", entry.env != self._layer.env)):
             if is_given:
                 self._problems.warn((*path, key), "has no effect: a worker runs the hook, as its own settings say")
-        if refusal is None:
-            return entry
-        self._problems.error(path, f"can't be run and fails at each event: {refusal}")
-        return replace(entry, refusal=refusal)
+        return self._refused(entry, refusal, path)
 
     def _unless_bridge(self, entry: HookEntry, path: Path) -> HookEntry | None:
         """The hook; None for our own bridge, which other agents' files have and which would ask these same hooks."""
@@ -273,10 +275,7 @@ class HookReader:
                 return None
             case BridgeUse.AMONG_OTHERS:
                 refusal = "beside other commands it runs hookline's own bridge, which would run this hook again"
-                self._problems.error(
-                    path, f"can't be run and fails at each event: {refusal}; take the bridge out of it"
-                )
-                return replace(entry, refusal=refusal)
+                return self._refused(entry, refusal, path, "; take the bridge out of it")
 
     def _left_out(self, rollout: RolloutSettings | None, label: str, path: Path) -> str | None:
         if rollout is None:
@@ -305,22 +304,18 @@ class HookReader:
         if hook.type == "remote" and not hook.name:
             label = f"remote {hook.subject}"
         location = show_path(path)
-        limits = read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems)
+        keys = DialectKeys(raw, hook, event, context.dialect, path, self._problems)
+        limits, why_limits = read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems)
         env = {**self._layer.env, **(hook.env or {})}
-        keys = TheirKeys(raw, hook, event, context.dialect, env)
-        run, refusal = read_worker(
-            raw.get("worker"), keys.run(path, self._problems), context.dialect, (*path, "worker"), self._problems
-        )
-        is_faulty = refusal is not None or (limits is not None and limits.fault is not None)
+        run, why_worker = read_worker(raw.get("worker"), keys.run(), context.dialect, (*path, "worker"), self._problems)
+        invalid = why_limits or why_worker
         is_strict = hook.on_failure == "block" or hook.on_error is OnError.BLOCK or hook.required
-        table = table_of(context.dialect)
-        return HookEntry(
-            event=event,
-            source=context.source,
-            origin=context.origin,
-            location=location,
+        return self._place(
+            event,
+            path,
+            context,
             run=run,
-            timeout_ms=timeout_ms(raw, hook, context.dialect),
+            timeout_ms=keys.timeout_ms(),
             name=hook.name,
             description=hook.description,
             matcher=group.matcher,
@@ -330,33 +325,38 @@ class HookReader:
             or self._left_out(hook.rollout or group.rollout, label, path)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
             env=env,
-            # A typo in such an option must not let through what the guard would have judged.
-            on_error=OnError.BLOCK if is_strict or is_faulty else OnError.ALLOW,
-            is_misconfigured=is_faulty and not is_strict,
+            # A typo in such an option must not allow what the guard would have blocked.
+            on_error=OnError.BLOCK if is_strict or invalid else OnError.ALLOW,
+            is_misconfigured=bool(invalid) and not is_strict,
             budget_ms=hook.budget,
-            rank=authority(self._layer),
             final=hook.final and event is HookEventName.BEFORE_TOOL,
             mode=mode,
             limits=limits,
-            needs_trust=self._layer.is_guest,
-            project=self._layer.project,
             required=hook.required,
-            policy=self._layer.policy and self._layer.policy.mark,
-            is_canary=self._layer.is_canary,
-            is_applied=self._is_applied(event, is_theirs=table is not None),
-            dialect=context.dialect,
-            foreign_event=context.event if table is not None and context.event in table.events else None,
-            at_permission_request=table is not None and context.event in table.at_permission_request,
-            **{"refusal": refusal, **keys.fields(path, self._problems)},
+            **{"refusal": invalid, **keys.fields(env)},
         )
 
-    def _is_applied(self, event: HookEventName, *, is_theirs: bool) -> bool:
-        # Other agents apply what their hooks answer there.
-        return self._applies_lifecycle or is_theirs or event not in LIFECYCLE_EVENTS
+    def _place(self, event: HookEventName, path: Path, context: _Context, **options: Any) -> HookEntry:
+        """Return an entry with these options, and with what follows from its file, its place there and its dialect."""
+        table = table_of(context.dialect)
+        return replace(
+            layer_entry(self._layer, event, path),
+            source=context.source,
+            origin=context.origin,
+            project=self._layer.project,
+            is_canary=self._layer.is_canary,
+            # Other agents apply what their hooks answer there.
+            is_applied=self._applies_lifecycle or table is not None or event not in LIFECYCLE_EVENTS,
+            # An unknown dialect has no format to answer in.
+            dialect=OWN_DIALECT if table is None else context.dialect,
+            foreign_event=context.event if table is not None and context.event in table.events else None,
+            at_permission_request=table is not None and context.event in table.at_permission_request,
+            **options,
+        )
 
-    def _never_runs(self, hook: HookSettings, path: Path, context: _Context, dialect: str) -> None:
-        reason = why_no_event(context.event, dialect, may_guess=self._problems.may_guess())
-        table = table_of(dialect)
+    def _never_runs(self, hook: HookSettings, path: Path, context: _Context) -> None:
+        reason = why_no_event(context.event, context.dialect, may_guess=self._problems.may_guess())
+        table = table_of(context.dialect)
         is_known = table is not None and context.event in table.without_counterpart
         report = self._problems.warn if is_known else self._problems.error
         report(path, reason)
@@ -364,12 +364,6 @@ class HookReader:
         self.unused.append(
             UnusedHook(event=context.event, label=label, origin=context.origin, location=show_path(path), reason=reason)
         )
-
-    def _items(self, raw: Any, path: Path) -> Iterator[tuple[int, Any]]:
-        if isinstance(raw, list | tuple):
-            yield from enumerate(raw)
-        elif raw is not None:
-            self._drop(path, f"is {kind_of(raw)}, expected an array")
 
     def _drop_hook(
         self, path: Path, fault: str, context: _Context, raw: Any, matcher: Any, group: HookGroupSettings = _NO_GROUP
@@ -387,36 +381,26 @@ class HookReader:
         if event is None or is_left_out or not would_block(hook, group, is_guard=is_guard):
             self._drop(path, named(hook, fault))
             return
-        self._look()
+        self._count_entry()
         what = f"fails at every {event} event, and blocks where it can,"
         if event is HookEventName.BEFORE_TOOL:
             what = "blocks every tool that its matcher matches"
         self._problems.error(path, f"{named(hook, fault)}; it {what} until you fix or remove it")
-        yield HookEntry(
-            event=event,
-            source=context.source,
-            origin=context.origin,
-            location=location,
+        yield self._place(
+            event,
+            path,
+            context,
             name=name,
             matcher=self._matcher(matcher, (*path, "matcher")),
             disabled_by=self.silenced_by or self.disabled.get(name),
             on_error=OnError.BLOCK,
             is_misconfigured=not would_block(hook, group, is_guard=False),
-            rank=authority(self._layer),
-            needs_trust=self._layer.is_guest,
-            project=self._layer.project,
-            # An unknown dialect has no format to answer in.
-            dialect=OWN_DIALECT if table is None else context.dialect,
-            foreign_event=context.event if table is not None and context.event in table.events else None,
-            at_permission_request=table is not None and context.event in table.at_permission_request,
             required=hook.required,
-            policy=self._layer.policy and self._layer.policy.mark,
-            is_applied=self._is_applied(event, is_theirs=table is not None),
             refusal=f"it {fault}",
         )
 
     def _drop(self, path: Path, fault: str) -> None:
-        self._look()
+        self._count_entry()
         self._problems.error(path, f"{fault}; it does not run")
 
 
@@ -434,9 +418,22 @@ def _group_fault(raw: Any) -> str:
     return f"{fault}; give it an array of hooks"
 
 
-def _is_event_of_somebody(name: str, groups: Any, dialect: str) -> bool:
-    """Whether hooks under this name may run: it is ours, or a dialect is given that may know it."""
-    if name in OUR_EVENTS or (dialect != OWN_DIALECT and name not in _MISPLACED_OPTIONS):
+def layer_entry(layer: Layer, event: HookEventName, path: Path) -> HookEntry:
+    """Return an entry of a layer with nothing but its event and its place."""
+    return HookEntry(
+        event=event,
+        source=layer.source,
+        origin=layer.origin,
+        location=show_path(path),
+        rank=authority(layer),
+        needs_trust=layer.is_guest,
+        policy=layer.policy and layer.policy.mark,
+    )
+
+
+def _may_be_event(name: str, groups: Any, dialect: str) -> bool:
+    """Return whether hooks under this name may run: it is an event here, or a dialect is given that may have it."""
+    if name in OWN_EVENTS or (dialect != OWN_DIALECT and name not in _MISPLACED_OPTIONS):
         return True
     for group in groups if isinstance(groups, list | tuple) else ():
         if isinstance(group, Mapping):

@@ -4,12 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from hookline.protocol.answers import kind_of
-from hookline.protocol.constants import CONFIGURED_TYPES, OWN_DIALECT, HookMode, OnError
-from hookline.protocol.hook_entry import HookEntry
-from hookline.settings.decode.dialect import table_of, why_unknown
+from hookline.protocol.constants import CONFIGURED_TYPES, HookMode, OnError
+from hookline.settings.decode.dialect import table_of
 from hookline.settings.decode.fields import LayerProblems, Path, decode_fields
 from hookline.settings.decode.schema import HookGroupSettings, HookSettings
 
@@ -17,14 +14,6 @@ _LONGEST_TYPE = 40
 _LONGEST_SHOWN = 100
 _NO_TEXT = "has a command that is not a string; write the whole command line as one string"
 _READ_OF_BROKEN = ("name", "enabled", "onError", "onFailure", "required", "mode", "rollout")
-
-
-def unreadable(entry: HookEntry, dialect: str) -> HookEntry:
-    """A hook of an unknown dialect: what it decides could be misread, so it fails for everything, and blocks."""
-    refusal = f"its dialect {why_unknown(dialect)}"
-    return replace(
-        entry, dialect=OWN_DIALECT, matcher=None, refusal=refusal, on_error=OnError.BLOCK, is_misconfigured=True
-    )
 
 
 def hook_fault(raw: Any, dialect: str) -> str | None:
@@ -35,14 +24,20 @@ def hook_fault(raw: Any, dialect: str) -> str | None:
     if "type" not in raw:
         return f'has no type; add "type": "{"http" if _has_only_url(raw) else "command"}"'
     if not isinstance(kind, str) or kind not in CONFIGURED_TYPES:
-        given = f"has the type {json.dumps(kind)[:_LONGEST_TYPE]}" if isinstance(kind, str) else _type_of(kind)
-        return f'{given}; write "type": "command", or "http", "plugin" or "remote", in small letters'
+        given = (
+            f"the type {json.dumps(kind)[:_LONGEST_TYPE]}"
+            if isinstance(kind, str)
+            else f"a type that is {kind_of(kind)}"
+        )
+        return f'has {given}; write "type": "command", or "http", "plugin" or "remote", in small letters'
     if kind == "http":
         return _url_fault(raw.get("url"))
-    if kind == "remote":
-        return _subject_fault(raw.get("subject"))
     if kind == "command":
         return _command_fault(raw, dialect)
+    if kind == "remote":
+        subject = raw.get("subject")
+        fault = 'has no subject that its workers listen for; add one, such as "subject": "dlp", or remove the entry'
+        return None if isinstance(subject, str) and subject.strip() else fault
     return _NO_TEXT if not isinstance(raw.get("command"), str | None) else None
 
 
@@ -56,7 +51,8 @@ def _command_fault(raw: Mapping[str, Any], dialect: str) -> str | None:
         return _NO_TEXT
     if not command.strip():
         return "has an empty command; give a command or remove the entry"
-    if raw.get("args") and not _takes_args(dialect):
+    table = table_of(dialect)
+    if raw.get("args") and (table is None or "args" not in table.keys):
         # Claude Code's other form. Without its args `bash` alone would run, and read the event as its script.
         return "has args, which are not passed to commands here; write the whole command line as one string"
     return None
@@ -64,21 +60,6 @@ def _command_fault(raw: Mapping[str, Any], dialect: str) -> str | None:
 
 def _has_only_url(raw: Mapping[str, Any]) -> bool:
     return raw.get("url") is not None and raw.get("command") is None
-
-
-def _type_of(kind: Any) -> str:
-    return f"has a type that is {kind_of(kind)}"
-
-
-def _takes_args(dialect: str) -> bool:
-    table = table_of(dialect)
-    return table is not None and "args" in table.keys
-
-
-def _subject_fault(subject: Any) -> str | None:
-    if not isinstance(subject, str) or not subject.strip():
-        return 'has no subject that its workers listen for; add one, such as "subject": "dlp", or remove the entry'
-    return None
 
 
 def _url_fault(url: Any) -> str | None:
@@ -90,13 +71,9 @@ def _url_fault(url: Any) -> str | None:
     scheme, mark, _ = url.partition("://")
     is_other = mark and scheme.isalnum() and len(scheme) <= _LONGEST_TYPE
     where = f"or https:// in place of {scheme}://" if is_other else "in front of it"
-    return f"has the url {_shown_url(url)}; write http:// {where}"
-
-
-def _shown_url(url: str) -> str:
-    """The URL without a user name, a password and its query: problems are shown and logged."""
+    # Without a user name, a password and its query: problems are shown and logged.
     _, at, place = url.partition("?")[0].rpartition("@")
-    return _shown(f"…@{place}" if at else place)
+    return f"has the url {_shown(f'…@{place}' if at else place)}; write http:// {where}"
 
 
 def _shown(text: str) -> str:
