@@ -91,7 +91,7 @@ class Subscription(Protocol):
 
 
 class MessageBus(Protocol):
-    """A bus for messages, such as `hookline.client.bus.InProcessBus` or `NatsBus` of `hookline.fleet.remote`."""
+    """A bus for messages, such as `hookline.client.bus.InProcessBus`."""
 
     @property
     def is_authenticated(self) -> bool:

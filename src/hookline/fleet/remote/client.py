@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ import msgspec
 
 from hookline.errors import NoAnswerError
 from hookline.fleet.names import ServerAddress, machine_name, server_of
-from hookline.fleet.nats.connection import UnreachableError, close, connect
-from hookline.fleet.remote.bus import NatsBus
+from hookline.fleet.nats.connection import UnreachableError, asks_who_connects, close, connect, connected
+from hookline.fleet.remote.channel import Channel
 from hookline.fleet.remote.protocol import CLAIM_TIMEOUT_S
 from hookline.protocol.answers import text_of
 from hookline.protocol.constants import RunWay
@@ -43,10 +43,9 @@ class RemoteClient:
 
     def __init__(self, server: ServerAddress, team: str, machine: str) -> None:
         self._loop = LoopThread("hookline-remote")
-        self._line = _Connection(server, team, machine)
+        self._connection = _Connection(server, team, machine)
         self._is_closed = False
-        self._finalizer = weakref.finalize(self, _end, self._loop, self._line)
-        _KNOWN.add(self)
+        self._finalizer = weakref.finalize(self, _end, self._loop, self._connection)
 
     async def ask(self, job: RemoteJob) -> ChildOutcome:
         """Return a worker's answer as the outcome of a process. Raises only CancelledError."""
@@ -58,37 +57,33 @@ class RemoteClient:
     async def _outcome(self, job: RemoteJob) -> ChildOutcome:
         if self._is_closed:
             return ChildOutcome(error="was not asked: the engine and its connection are closed", is_unasked=True)
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[ChildOutcome] = loop.create_future()
-        asking = _ForwardedRequest(self._line, job, loop, answer)
-        guard = loop.call_later(min(job.timeout_ms / 1000, _LONGEST_TIMER_S) + _LOST_S, _give_up, answer)
+        if self._connection.pid != os.getpid():  # after a fork it belongs to the parent
+            self._connection = _Connection(self._connection.server, self._connection.team, self._connection.machine)
         try:
-            self._loop.call(asking.start)
-            return await answer
+            answer = self._loop.submit(_outcome(self._connection, job))
         except RuntimeError as error:
             return ChildOutcome(error=f"could not be asked: {error}", is_shortage=True)
+        try:
+            async with asyncio.timeout(min(job.timeout_ms / 1000, _LONGEST_TIMER_S) + _LOST_S):
+                return await asyncio.wrap_future(answer)
+        except TimeoutError:
+            return ChildOutcome(error="has no answer: the thread of its connection does not respond")
         except asyncio.CancelledError:
-            with suppress(RuntimeError):  # it was closed in between
-                self._loop.call(asking.cancel)
-            raise
-        finally:
-            guard.cancel()
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return ChildOutcome(error="has no answer: the engine and its connection were closed")
 
     def drain(self) -> None:
-        """Closes the connection when what was asked is answered; the settings have changed."""
+        """Close the connection when the requests under way are answered: the settings have changed."""
         with suppress(RuntimeError):
-            self._loop.call(self._line.drain)
+            self._loop.call(self._connection.drain)
 
     def close(self) -> None:
-        """Closes the connection within bounded time."""
+        """Close the connection within bounded time."""
         self._is_closed = True
-        if self._finalizer.detach() is not None:
-            _end(self._loop, self._line, wait=True)
-
-    def forget(self) -> None:
-        """Forgets everything after a fork: it belongs to the parent."""
-        self._line = _Connection(self._line.server, self._line.team, self._line.machine)
-        self._loop.forget()
+        self._finalizer.detach()
+        _end(self._loop, self._connection, wait=True)
 
 
 class _Connection:
@@ -98,10 +93,11 @@ class _Connection:
         self.server = server
         self.team = team
         self.machine = machine
+        self.pid = os.getpid()
         self._client: Client | None = None
         self._connecting: asyncio.Task[Client] | None = None
         self._failed: tuple[float, str] = (0.0, "")
-        self._buses: dict[str, NatsBus] = {}
+        self._channels: dict[str, Channel] = {}
         self._asking = 0
         self._is_leaving = False
 
@@ -110,22 +106,22 @@ class _Connection:
         self._asking += 1
         try:
             end = time.monotonic() + CLAIM_TIMEOUT_S
-            bus = await self._bus(job.subject, CLAIM_TIMEOUT_S)
-            return await bus.ask(message, min(job.timeout_ms / 1000, _LONGEST_TIMER_S), end - time.monotonic())
+            channel = await self._channel(job.subject, CLAIM_TIMEOUT_S)
+            timeout_s = min(job.timeout_ms / 1000, _LONGEST_TIMER_S)
+            return await channel.ask(message, timeout_s, end - time.monotonic())
         finally:
             self._asking -= 1
             if self._is_leaving:
                 self.drain()
 
-    async def _bus(self, subject: str, patience_s: float) -> NatsBus:
+    async def _channel(self, subject: str, patience_s: float) -> Channel:
         client = await self._connected(patience_s)
-        bus = self._buses.get(subject)
-        if bus is None:
-            is_authenticated = self.server.shows_who_asks
-            bus = NatsBus(client, team=self.team, subject=subject, name=self.machine, is_authenticated=is_authenticated)
-            await bus.start()
-            self._buses[subject] = bus
-        return bus
+        channel = self._channels.get(subject)
+        if channel is None:
+            channel = Channel(client, team=self.team, subject=subject, name=self.machine)
+            await channel.start()
+            self._channels[subject] = channel
+        return channel
 
     async def _connected(self, patience_s: float) -> "Client":
         if self._client is not None:
@@ -165,42 +161,17 @@ class _Connection:
     async def close(self) -> None:
         """Closes the connection."""
         client, self._client = self._client, None
-        self._buses.clear()
+        self._channels.clear()
         if self._connecting is not None:
             self._connecting.cancel()
         if client is not None:
             await close(client)
 
 
-class _ForwardedRequest:
-    """One event, from the loop that it is fired in to the loop of the connection and back."""
-
-    def __init__(
-        self, line: _Connection, job: RemoteJob, loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[ChildOutcome]"
-    ) -> None:
-        self._line = line
-        self._job = job
-        self._loop = loop
-        self._answer = answer
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        self._task = asyncio.ensure_future(self._run())
-
-    def cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _run(self) -> None:
-        outcome = await _outcome(self._line, self._job)
-        with suppress(RuntimeError):  # its loop is closed: no caller waits
-            self._loop.call_soon_threadsafe(_settle, self._answer, outcome)
-
-
-async def _outcome(line: _Connection, job: RemoteJob) -> ChildOutcome:
+async def _outcome(connection: _Connection, job: RemoteJob) -> ChildOutcome:
     about = f"the workers of {job.subject}"
     try:
-        message = await line.ask(job, _request(job))
+        message = await connection.ask(job, _request(job))
         return outcome_of(message, job)
     except UnreachableError as error:
         return ChildOutcome(error=f"could not ask {about}: {error}")
@@ -248,18 +219,9 @@ def outcome_of(message: Message, job: RemoteJob) -> ChildOutcome:
     return ChildOutcome(exit_code=0, stdout=stdout, worker=worker)
 
 
-def _settle(answer: "asyncio.Future[ChildOutcome]", outcome: ChildOutcome) -> None:
-    if not answer.done():
-        answer.set_result(outcome)
-
-
-def _give_up(answer: "asyncio.Future[ChildOutcome]") -> None:
-    _settle(answer, ChildOutcome(error="has no answer: the thread of its connection does not respond"))
-
-
-def _end(loop: LoopThread, line: _Connection, *, wait: bool = False) -> None:
+def _end(loop: LoopThread, connection: _Connection, *, wait: bool = False) -> None:
     async def last() -> None:
-        await line.close()
+        await connection.close()
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
@@ -274,12 +236,34 @@ def remote_of(fleet: FleetSettings) -> RemoteClient:
     return RemoteClient(server_of(fleet), fleet.team, machine_name(fleet.machine))
 
 
-_KNOWN: "weakref.WeakSet[RemoteClient]" = weakref.WeakSet()
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the company's server can be reached, and which workers are there."""
+
+    fault: str | None = None
+    """Why the server can't be reached, or None."""
+    is_authenticated: bool = False
+    """True if the server knows which machine connects."""
+    workers: Mapping[str, str] = {}
+    """A worker for each subject that has one."""
+    missing: Mapping[str, str] = {}
+    """Why no worker would answer, for each other subject."""
 
 
-def _after_fork() -> None:
-    for known in list(_KNOWN):
-        known.forget()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+async def find_workers(fleet: FleetSettings, subjects: Sequence[str]) -> Reach:
+    """Connect as this machine, and look for a worker of each subject; nothing is run."""
+    machine, server = machine_name(fleet.machine), server_of(fleet)
+    workers: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    try:
+        async with connected(server, f"doctor of {machine}") as client:
+            for subject in subjects:
+                channel = Channel(client, team=fleet.team, subject=subject, name=machine)
+                await channel.start()
+                try:
+                    workers[subject] = await channel.find_worker()
+                except NoAnswerError as error:
+                    missing[subject] = str(error)
+            is_authenticated = server.shows_who_asks and asks_who_connects(client)
+    except UnreachableError as error:
+        return Reach(fault=str(error))
+    return Reach(is_authenticated=is_authenticated, workers=workers, missing=missing)

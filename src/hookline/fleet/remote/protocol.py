@@ -9,11 +9,9 @@ So at most one worker runs a request, and none runs one that its client has aban
 under way or its worker was suspended. Clocks of different machines are never compared.
 """
 
-import asyncio
 import time
-from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -21,6 +19,7 @@ from hookline.protocol.text.json_text import parse_json
 
 CLAIM_TIMEOUT_S = 0.9
 """How long a client waits for the first claim."""
+HEARTBEAT_S = 0.25
 HEARTBEAT_TIMEOUT_S = 0.8
 """Without a heartbeat for so long the client gives up, and a worker must not begin."""
 
@@ -70,36 +69,10 @@ class Step(msgspec.Struct, frozen=True):
             return None
 
 
-class Transport(Protocol):
-    """The connection that a request needs."""
-
-    @property
-    def is_connected(self) -> bool:
-        """True while the server receives what is sent."""
-
-    async def send_step(self, inbox: str, step: Step) -> None:
-        """Send one step of a request."""
-
-    async def send_request(self, subject: str, data: bytes, key: str) -> None:
-        """Send the request itself; its steps come to the handler of this key."""
-
-    def open(self, key: str, handle: Callable[[Step], None]) -> None:
-        """Pass the steps of a request to a handler."""
-
-    def close(self, key: str) -> None:
-        """Forget the handler."""
-
-
 def now_s() -> float:
     """Return a clock that keeps running while this process is stopped or the machine is suspended."""
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(clock)
-
-
-def settle(future: "asyncio.Future[None] | None") -> None:
-    """Wake whatever waits for the future."""
-    if future is not None and not future.done():
-        future.set_result(None)
 
 
 def read_message(data: bytes) -> dict[str, Any] | None:

@@ -17,8 +17,9 @@ from hookline.protocol.text.json_text import utc_timestamp
 from hookline.settings.decode.schema import FleetSettings
 
 if TYPE_CHECKING:
-    from hookline.fleet import names, reach
+    from hookline.fleet import names
     from hookline.fleet.record import backlog, shipper
+    from hookline.fleet.remote import client as remote
     from hookline.log.read import verify
     from hookline.settings.decode.settings import Settings
     from hookline.settings.read.policy_state import PolicyState
@@ -27,7 +28,7 @@ else:
     backlog = lazy_module("hookline.fleet.record.backlog")
     verify = lazy_module("hookline.log.read.verify")
     names = lazy_module("hookline.fleet.names")
-    reach = lazy_module("hookline.fleet.reach")
+    remote = lazy_module("hookline.fleet.remote.client")
 
 
 def policy_signs(settings: "Settings") -> Iterator[Sign]:
@@ -96,11 +97,11 @@ def _how_far(path: Path, most_bytes: int) -> str:
 
 
 def _server(fleet: FleetSettings, subjects: list[str]) -> Iterator[Sign]:
-    found = run_loop(reach.look(fleet, subjects))
+    found = run_loop(remote.find_workers(fleet, subjects))
     if found.fault is not None:
         yield Sign("fleet", Health.BAD if subjects else Health.ODD, found.fault)
         return
-    known = "" if found.knows_us else "; it does not ask who connects, so workers are not told who asks"
+    known = "" if found.is_authenticated else "; it does not ask who connects, so workers are not told who asks"
     yield Sign("fleet", Health.GOOD, f"{names.server_of(fleet).shown} accepts connections of team {fleet.team}{known}")
     for subject, worker in found.workers.items():
         yield Sign("fleet", Health.GOOD, f"worker {worker} would answer remote hooks about {subject}")

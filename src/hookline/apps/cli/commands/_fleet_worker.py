@@ -8,7 +8,7 @@ from hookline.apps.cli.commands._forms import Form
 from hookline.apps.cli.options import add_common_options, at_least, make_config
 from hookline.apps.cli.report.printer import print_lines
 from hookline.client.config import Config
-from hookline.fleet.worker import AGENT, RemoteWorker
+from hookline.fleet.remote.worker import AGENT, RemoteWorker
 from hookline.protocol.constants import FiredBy
 from hookline.protocol.text.strings import warn_user
 from hookline.runners.function.watchdog import WATCHDOG

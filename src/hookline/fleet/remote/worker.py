@@ -13,10 +13,10 @@ from hookline.engine.mediation import failed
 from hookline.errors import HooklineError
 from hookline.fleet.names import NAME_A_SERVER, machine_name, server_of
 from hookline.fleet.nats.connection import NoClientError, UnreachableError, asks_who_connects, close, connect
-from hookline.fleet.remote.bus import NatsBus
+from hookline.fleet.remote.channel import Channel
 from hookline.protocol.constants import HookType
 from hookline.protocol.events import HookEventName
-from hookline.protocol.messages import Message, MessageBusType
+from hookline.protocol.messages import Message
 from hookline.protocol.verdict import SkipKind
 from hookline.settings.decode.schema import FleetSettings
 
@@ -82,40 +82,27 @@ class RemoteWorker:
             self._tell(words)
 
     async def _serve(self, client: "Client") -> None:
-        knows_askers = server_of(self._fleet).shows_who_asks and asks_who_connects(client)
-        bus = NatsBus(
-            client,
-            team=self._fleet.team,
-            subject=self._subject,
-            name=self._name,
-            is_authenticated=knows_askers,
+        server, team = server_of(self._fleet), self._fleet.team
+        is_authenticated = server.shows_who_asks and asks_who_connects(client)
+        channel = Channel(client, team=team, subject=self._subject, name=self._name)
+        await channel.start()
+        await channel.serve(
+            lambda message: self._answer(message, is_authenticated=is_authenticated),
             concurrency=self._concurrency,
-            only_requests=True,
-            on_fault=lambda _type, error: self._tell(f"an event could not be answered: {error!r}"),
+            on_fault=lambda error: self._tell(f"an event could not be answered: {error!r}"),
         )
-        await bus.start()
-
-        async def answer(message: Message) -> None:
-            await bus.publish(await self._answer(message, is_authenticated=knows_askers))
-
-        subscription = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, answer)
-        await subscription.ready()
-        if not knows_askers:
-            self._tell(
-                "the server does not ask who connects, so hooks are not told whose event it is; see docs/fleet.md"
-            )
-        hooks = len([hook for hook in self._system.get_all_hooks() if hook.enabled])
-        about = f"{self._subject} of team {self._fleet.team} at {server_of(self._fleet).shown}"
+        if not is_authenticated:
+            self._tell("the server does not authenticate machines, so hooks get no asker; see docs/remote-hooks.md")
+        hooks = sum(hook.enabled for hook in self._system.get_all_hooks())
+        about = f"{self._subject} of team {team} at {server.shown}"
         count = f"{hooks} hook{'' if hooks == 1 else 's'}"
         self._on_ready(f"READY worker {self._name}: {about}, {count}, {self._concurrency} events at a time")
         await self._ending.wait()
-        await subscription.ended()
-        await bus.leave()
+        await channel.leave()
 
     async def _answer(self, message: Message, *, is_authenticated: bool) -> Message:
         if (why := self._why_unguarded(message)) is not None:
-            refusal = failed(message.get("correlationId"), "no_hook", why, {})
-            return {**refusal, "to": message["replyTo"]}
+            return failed(message.get("correlationId"), "no_hook", why, {})
         return await self._system.get_event_handler().respond(message, is_authenticated=is_authenticated)
 
     def _why_unguarded(self, message: Message) -> str | None:
@@ -157,7 +144,7 @@ def _system_of(config: Config) -> "HookSystem":
         raise HooklineError('hooks are off here, so a worker would judge nothing; set "enableHooks": true')
     system.start()
     if not system.get_all_hooks():
-        raise HooklineError("no hook is configured here, so a worker would judge nothing; see docs/fleet.md")
+        raise HooklineError("no hook is configured here, so a worker would judge nothing; see docs/remote-hooks.md")
     remote = next((hook for hook in system.get_all_hooks() if hook.type is HookType.REMOTE), None)
     if remote is not None:
         # Workers that ask each other would go on for ever.
