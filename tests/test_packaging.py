@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -17,7 +18,8 @@ BIN = Path(sys.executable).parent
 def action_steps() -> list[str]:
     """The commands of the action, without the one that installs hookline."""
     text = (ROOT / "action.yml").read_text()
-    return re.findall(r"^      run: (hookline .*)$", text, re.MULTILINE)
+    blocks = re.findall(r"^      run: (?:\|\n)?((?:.|\n {8})*)", text, re.MULTILINE)
+    return [dedent(block) for block in blocks if "pip" not in block]
 
 
 def run(command: str, project: Path, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -51,7 +53,10 @@ def test_the_action_checks_and_tests(checkout: Path) -> None:
     assert "<testsuite" in (checkout / "cases.xml").read_text()
     settings = checkout / ".llxprt" / "settings.json"
     settings.write_text(settings.read_text().replace("hookline:shell", "hookline:shel"))
-    assert run(check, checkout, **environ).returncode == 1
+    failed = run(check, checkout, **environ)
+    assert failed.returncode == 1
+    assert "hookline:shel" in failed.stdout, "the log of the job shows the finding"
+    assert "hookline:shel" in (checkout / "found.sarif").read_text()
 
 
 def test_the_hooks_of_pre_commit_work(checkout: Path) -> None:

@@ -47,6 +47,7 @@ def test_the_version_is_shown() -> None:
             ["juggle"], "there is no command juggle; hookline --help lists all commands", id="unknown-command"
         ),
         pytest.param(["chekc"], "there is no command chekc; did you mean check?", id="misspelled-command"),
+        pytest.param(["bogus"], "there is no command bogus; hookline --help lists all commands", id="unknown-command"),
         pytest.param(
             ["fire", "BeforeTool", "--bogus"],
             "unrecognized arguments: --bogus; hookline fire --help lists the options",

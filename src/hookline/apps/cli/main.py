@@ -261,7 +261,7 @@ def load_command(name: str) -> "tuple[Command, Parser]":
 
 
 def _unknown_command(name: str) -> str:
-    advice = suggest.did_you_mean(name, COMMANDS, "hookline --help lists all commands", cutoff=0.5)
+    advice = suggest.did_you_mean(name, COMMANDS, "hookline --help lists all commands")
     return f"there is no command {name}; {advice}"
 
 
