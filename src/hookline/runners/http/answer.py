@@ -1,21 +1,18 @@
 """Reads the answer of a server: its status, and a body whose end is known. Whatever is unclear is an error."""
 
 import re
-from collections.abc import Mapping
+import socket
 from http import HTTPStatus
-from typing import NamedTuple
+from http.client import BadStatusLine, HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
+from ssl import SSLEOFError
+from typing import NamedTuple, cast
 
-from hookline.runners.http.streams import Stream
+from hookline.runners.http.connections import Connection
 
-_LONGEST_HEAD = 64 * 1024
-_STATUS = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: |$)")
-# Without white space before the colon; a line break or NUL in a value may end the line for another program.
-_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00\r\n]*)")
-_LENGTH = re.compile(rb"[0-9]{1,18}")
+_CLOSED_EARLY = "the connection was closed before the answer was complete"
+_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_LENGTH = re.compile(r"[0-9]{1,18}")
 _LONGEST_SHOWN = 60
-_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
-# Answers that only announce another one.
-_MOST_INTERIM = 8
 
 
 class BadAnswerError(Exception):
@@ -31,111 +28,68 @@ class HttpAnswer(NamedTuple):
     """Whether the server keeps the connection open, and nothing more is on it."""
 
 
-async def read_answer(stream: Stream, most_bytes: int) -> HttpAnswer:
-    """The next answer on a connection; raise a BadAnswerError, ValueError or EOFError for one that is not good."""
-    for _ in range(_MOST_INTERIM):
-        version, code, lines = await _head(stream)
-        if not HTTPStatus.CONTINUE <= code < HTTPStatus.OK or code == HTTPStatus.SWITCHING_PROTOCOLS:
-            break
+def read_answer(connection: Connection, most_bytes: int) -> HttpAnswer:
+    """Return the next answer on a connection; raise a BadAnswerError or an OSError for one that is not good."""
+    response = HTTPResponse(cast("socket.socket", connection), method="POST")
+    try:
+        return _read(response, connection, most_bytes)
+    except (EOFError, IncompleteRead, RemoteDisconnected, SSLEOFError) as error:
+        raise BadAnswerError(f"gave no usable answer: {_CLOSED_EARLY}") from error
+    except BadStatusLine as error:
+        raise BadAnswerError("did not answer with HTTP") from error
+    except (HTTPException, ValueError) as error:
+        raise BadAnswerError(f"gave no usable answer: {str(error) or type(error).__name__}") from error
+
+
+def _read(response: HTTPResponse, connection: Connection, most_bytes: int) -> HttpAnswer:
+    response.begin()
+    code = response.status
     if not HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
         moved = " (redirects are not followed)" if HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST else ""
         raise BadAnswerError(f"answered with status {code}{moved}")
-    fields = _fields(lines)
-    keeps = version == b"1" and b"close" not in fields.get(b"connection", b"").lower()
-    if fields.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise BadAnswerError(
-            f"answered in a content encoding that was not asked for: {_shown(fields[b'content-encoding'])}"
-        )
+    length = _checked_length(response)
+    # A body where none may be could be a deny.
     if code in (HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT):
-        # It could be a deny.
-        if b"transfer-encoding" in fields or fields.get(b"content-length", b"0") != b"0" or not stream.is_drained():
+        if response.chunked or length or connection.has_more():
             raise BadAnswerError(f"answered with a body behind status {code}, which has none; use status 200 for it")
-        return HttpAnswer(b"", is_cut=False, can_be_used_again=keeps)
-    body, is_cut = await _body(stream, fields, most_bytes)
-    if not body and not is_cut and not stream.is_drained():
+        return HttpAnswer(b"", is_cut=False, can_be_used_again=False)
+    if length == 0 and not response.chunked and connection.has_more():
         raise BadAnswerError("answered with a body behind the length 0")
-    has_one_end = (b"transfer-encoding" in fields) is not (b"content-length" in fields)
-    return HttpAnswer(body, is_cut, can_be_used_again=keeps and has_one_end and not is_cut and stream.is_drained())
-
-
-async def _body(stream: Stream, fields: Mapping[bytes, bytes], most_bytes: int) -> tuple[bytes, bool]:
-    """The body, and whether it was cut."""
-    if (coding := fields.get(b"transfer-encoding")) is not None:
-        if coding.lower() != b"chunked":
-            raise BadAnswerError(f"answered in an unknown transfer encoding: {_shown(coding)}")
-        return await _chunks(stream, most_bytes)
-    if (length := fields.get(b"content-length")) is not None:
-        size = _length(length)
-        return await stream.read_exactly(min(size, most_bytes)), size > most_bytes
-    body, is_cut = await stream.read_rest(most_bytes)
-    if not body:  # a server that fails right behind the head looks the same
+    has_end = length is not None or response.chunked
+    is_too_long = length is not None and not response.chunked and length > most_bytes
+    try:
+        body = response.read(most_bytes if is_too_long else most_bytes + 1)
+    except SSLEOFError as error:
+        if has_end:
+            raise
+        advice = "the server should send a Content-Length"
+        raise BadAnswerError(f"gave no usable answer: {_CLOSED_EARLY} ({advice})") from error
+    is_cut = is_too_long or len(body) > most_bytes
+    if response.length and len(body) < most_bytes:
+        raise IncompleteRead(body)
+    if not body and not has_end:  # a server that fails right behind the head looks the same
         raise BadAnswerError("ended its answer behind the head; use Content-Length: 0 or status 204 for an empty one")
-    return body, is_cut
+    is_clear = not response.will_close and response.chunked is not (length is not None)
+    return HttpAnswer(body[:most_bytes], is_cut, is_clear and not is_cut and not connection.has_more())
 
 
-async def _head(stream: Stream) -> tuple[bytes, int, list[bytes]]:
-    """The minor version, the status and the fields of the next answer."""
-    first, *lines = (await stream.read_until(b"\r\n\r\n", _LONGEST_HEAD)).split(b"\r\n")
-    status = _STATUS.match(first)
-    if status is None:
-        raise BadAnswerError("did not answer with HTTP")
-    return status[1], int(status[2]), lines
+def _checked_length(response: HTTPResponse) -> int | None:
+    """Return the Content-Length, if there is one; raise an error for headers that can be read in two ways."""
+    headers = response.headers
+    if headers.defects or headers.get_payload() or not all(map(_FIELD_NAME.fullmatch, headers)):
+        raise ValueError("the answer has a header line that is not `name: value`")
+    if (encoding := headers.get("content-encoding", "identity")).lower() != "identity":
+        raise BadAnswerError(f"answered in a content encoding that was not asked for: {_shown(encoding)}")
+    codings = headers.get_all("transfer-encoding", [])
+    if codings and [each.lower() for each in codings] != ["chunked"]:
+        raise BadAnswerError(f"answered in an unknown transfer encoding: {_shown(', '.join(codings))}")
+    lengths = set(headers.get_all("content-length") or ())
+    if len(lengths) > 1:
+        raise ValueError("the answer has two lengths")
+    if lengths and not _LENGTH.fullmatch(length := lengths.pop().strip()):
+        raise ValueError(f"the answer has the length {_shown(length)}")
+    return int(length) if "content-length" in headers else None
 
 
-def _fields(lines: list[bytes]) -> dict[bytes, bytes]:
-    fields: dict[bytes, bytes] = {}
-    for line in lines:
-        name, value = _field(line)
-        if name != b"content-length":
-            # Several lines of one name are a list.
-            fields[name] = fields[name] + b", " + value if name in fields else value
-        elif fields.setdefault(name, value) != value:
-            raise ValueError("the answer has two lengths")
-    return fields
-
-
-def _field(line: bytes) -> tuple[bytes, bytes]:
-    """The name in small letters, and the value."""
-    if line.startswith((b" ", b"\t")):
-        # A continued line: others read it as part of the value before it.
-        raise ValueError(f"the answer has a header line that begins with white space: {_shown(line)}")
-    if (field := _FIELD.fullmatch(line)) is None:
-        raise ValueError(f"the answer has a header line that is not `name: value`: {_shown(line)}")
-    return field[1].lower(), field[2].strip(b" \t")
-
-
-def _length(text: bytes) -> int:
-    if not _LENGTH.fullmatch(text):
-        raise ValueError(f"the answer has the length {_shown(text)}")
-    return int(text)
-
-
-def _shown(text: bytes) -> str:
-    return repr(text[:_LONGEST_SHOWN].decode("latin-1"))
-
-
-async def _chunks(stream: Stream, most_bytes: int) -> tuple[bytes, bool]:
-    body = bytearray()
-    while True:
-        line = (await stream.read_until(b"\r\n", _LONGEST_HEAD)).partition(b";")[0].strip()
-        if not _SIZE.fullmatch(line):
-            raise ValueError("the answer has a chunk without a size")
-        size = int(line, 16)
-        if size == 0:
-            break
-        if len(body) + size > most_bytes:
-            return bytes(body + await stream.read_exactly(most_bytes - len(body))), True
-        body += await stream.read_exactly(size)
-        if await stream.read_exactly(2) != b"\r\n":
-            raise ValueError("the answer has a chunk of another size than it says")
-    await _skip_trailers(stream)
-    return bytes(body), False
-
-
-async def _skip_trailers(stream: Stream) -> None:
-    """Reads the fields behind the last chunk, and the empty line that ends them."""
-    left = _LONGEST_HEAD
-    while line := await stream.read_until(b"\r\n", left):
-        left -= len(line)
-        if left <= 0:
-            raise ValueError("the answer has too long a head")
+def _shown(text: str) -> str:
+    return repr(text[:_LONGEST_SHOWN])

@@ -1,202 +1,181 @@
-"""Connections to servers, of which idle ones are kept for the next event."""
+"""Connections to servers; idle ones are kept for the next event."""
 
-import asyncio
+import io
 import os
 import socket
+import ssl
+import struct
 import threading
 import time
 import weakref
 from contextlib import suppress
-from contextvars import Context
-from typing import Any
+from typing import NamedTuple
 
-from hookline.runners.http.streams import Stream
-
-_MOST_IDLE = 8
-_MOST_IDLE_OF_ALL = 32
+_MOST_IDLE = 16
 _IDLE_S = 30.0
-# Then the server has to show its certificate again.
+# After this time a server has to show its certificate again.
 _LONGEST_S = 300.0
-
-_MOST_LOOKUPS = 16
-_LOOKUP_POLL_S = 0.005
-_LOOKUPS = threading.BoundedSemaphore(_MOST_LOOKUPS)
-
-# As `socket.getaddrinfo` returns it.
-_Address = tuple[Any, Any, int, str, Any]
-
-Target = tuple[str, int, bool]
-"""A host, its port, and whether the connection has TLS."""
+# The embedding program may end on SIGPIPE.
+_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
+_QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
-async def connect(target: Target) -> Stream:
-    """A new connection; raises an OSError if there is none."""
-    host, port, is_secure = target
-    sock = await _connected(host, port)
-    if not is_secure:
-        return Stream(sock)
-    from hookline.runners.http.secure import SecureStream  # noqa: PLC0415 - most servers are on this machine
+class Target(NamedTuple):
+    """The server of a connection."""
 
-    try:
-        stream = SecureStream(sock, host)
-        await stream.shake_hands()
-    except BaseException:
-        sock.close()
-        raise
-    return stream
+    host: str
+    port: int
+    is_secure: bool
 
 
-async def _connected(host: str, port: int) -> socket.socket:
-    """A socket that is connected to the first address that answers."""
-    loop = asyncio.get_running_loop()
-    last: OSError | None = None
-    for family, kind, protocol, _, address in await _addresses(loop, host, port):
-        sock = socket.socket(family, kind, protocol)
+class _StrictReader(io.BufferedReader):
+    """The stream of responses. An HTTPResponse can't close it, because the next response may be on it."""
+
+    def close(self) -> None:
+        """Keep the buffer."""
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Return a line of a head, or of the frame around a chunk; each has to end with CR LF."""
+        line = super().readline(size)
+        if not line.endswith(b"\n") and len(line) != size:
+            raise EOFError
+        if line.startswith((b" ", b"\t")) or b"\r" in line[:-2] or not line.endswith((b"\r\n", b"\r")):
+            raise ValueError("the answer has a header line that is continued, or that ends in another way than usual")
+        return line
+
+
+class Connection:
+    """A connection with a timeout for each step, used by one thread at a time."""
+
+    def __init__(self, target: Target, deadline: float) -> None:
+        """Connect, with TLS if the target is secure; raise an OSError if that fails."""
+        self.target = target
+        self.made_at = self.idle_since = time.monotonic()
+        self._socket = socket.create_connection((target.host, target.port), _left_s(deadline))
         try:
-            sock.settimeout(0)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await loop.sock_connect(sock, address)
-        except OSError as error:
-            sock.close()
-            last = error
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if target.is_secure:
+                self._socket = _tls_context().wrap_socket(
+                    self._socket, server_hostname=target.host, suppress_ragged_eofs=False
+                )
+            self._raw = self._socket.makefile("rb", buffering=0)
         except BaseException:
-            sock.close()
+            self._socket.close()
             raise
-        else:
-            return sock
-    raise last or OSError(f"{host} has no address")
+        self._reader = _StrictReader(self._raw)
 
+    def send(self, data: bytes, deadline: float) -> None:
+        """Send all of it; have the answer acknowledged at once."""
+        self._socket.settimeout(_left_s(deadline))
+        self._socket.sendall(data, 0 if self.target.is_secure else _NO_SIGNAL)
+        self._socket.settimeout(_left_s(deadline))
+        # A server that writes head and body separately has its body held back until the head is acknowledged (Nagle),
+        # for which our kernel would wait 40 ms. Each request turns that delay on again.
+        if _QUICK_ACK is not None:
+            with suppress(OSError):
+                self._socket.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
 
-async def _addresses(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[_Address]:
-    try:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except OSError:  # a name
-        return await _looked_up(loop, host, port)
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return the stream of responses, as HTTPResponse asks a socket for it."""
+        return self._reader
 
-
-async def _looked_up(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[_Address]:
-    """The addresses of a name. A name server that does not answer delays neither the program's end nor its own work.
-
-    So this is not left to the threads of the loop, which `asyncio.run` waits for.
-    """
-    answer: asyncio.Future[list[_Address]] = loop.create_future()
-    while not _LOOKUPS.acquire(blocking=False):  # noqa: ASYNC110 - places are freed by threads, for any loop
-        await asyncio.sleep(_LOOKUP_POLL_S)  # within the hook's timeout
-
-    def look_up() -> None:
-        found: list[_Address] | Exception
+    def has_more(self) -> bool:
+        """Whether the server has sent something behind its response."""
+        self._socket.settimeout(0)
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except Exception as error:  # noqa: BLE001 - for the caller
-            found = error
-        finally:
-            _LOOKUPS.release()
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(_settle, answer, found)
+            return bool(self._reader.peek(1))
+        except OSError:  # nothing for now, or the end without a word
+            return False
 
-    try:
-        threading.Thread(target=look_up, name="hookline-names", daemon=True).start()
-    except BaseException:
-        _LOOKUPS.release()
-        raise
-    return await answer
+    def is_usable(self) -> bool:
+        """Whether it is young enough, and the server has neither closed it nor sent anything unasked."""
+        now = time.monotonic()
+        if now - self.idle_since > _IDLE_S or now - self.made_at > _LONGEST_S:
+            return False
+        self._socket.settimeout(0)
+        try:
+            self._socket.recv(1)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return True
+        except OSError:
+            return False
+        return False
 
+    def interrupt(self) -> None:
+        """End whatever another thread waits for on it."""
+        with suppress(OSError):
+            # A server that still writes gets an error when the other thread closes it.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            # Not the method of SSLSocket, which would take the connection away from the thread that reads.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
-def _settle(answer: "asyncio.Future[list[_Address]]", found: "list[_Address] | Exception") -> None:
-    if answer.done():
-        return
-    if isinstance(found, Exception):
-        answer.set_exception(found)
-    else:
-        answer.set_result(found)
+    def close(self) -> None:
+        """Close the socket."""
+        self._raw.close()
+        self._socket.close()
 
 
 class Connections:
     """The idle connections of one engine, for all its loops and threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._idle: dict[Target, list[tuple[float, Stream]]] = {}
-        self._sweeping_until = 0.0
+        self._lock = threading.Lock()
+        self._idle: list[Connection] = []
         self._is_closed = False
         self._finalizer = weakref.finalize(self, _close_all, self._idle)
         _KNOWN.add(self)
 
-    def take(self, target: Target) -> Stream | None:
-        """The connection that was used last, or None; it belongs to the caller now."""
+    def take(self, target: Target) -> Connection | None:
+        """Return the connection to this server that was used last, or None; it belongs to the caller now."""
         with self._lock:
-            self._drop_old()
-            kept = self._idle.get(target)
-            return kept.pop()[1] if kept else None
+            for connection in [each for each in reversed(self._idle) if each.target == target]:
+                self._idle.remove(connection)
+                if connection.is_usable():
+                    return connection
+                connection.close()
+        return None
 
-    def put(self, target: Target, stream: Stream) -> None:
-        """Keeps a connection for the next event, within limits."""
+    def put(self, connection: Connection) -> None:
+        """Keep a connection for the next event, within limits."""
+        connection.idle_since = time.monotonic()
         with self._lock:
-            self._drop_old()
-            kept = self._idle.setdefault(target, [])
-            is_full = len(kept) >= _MOST_IDLE or sum(map(len, self._idle.values())) >= _MOST_IDLE_OF_ALL
-            if self._is_closed or is_full or time.monotonic() - stream.made_at > _LONGEST_S:
-                stream.close()
-                return
-            kept.append((time.monotonic(), stream))
-        self._sweep_later()
+            self._idle.append(connection)
+            if self._is_closed or len(self._idle) > _MOST_IDLE:
+                self._idle.pop(0).close()
 
     def close(self) -> None:
-        """Closes all of them, and keeps none any more."""
-        self._is_closed = True
+        """Close all of them, and keep none any more."""
         with self._lock:
+            self._is_closed = True
             _close_all(self._idle)
 
     def forget(self) -> None:
-        """Closes our copies of them, after a fork: they are the parent's."""
-        self._lock = threading.RLock()
+        """Close our copies of them, after a fork: they are the parent's."""
+        self._lock = threading.Lock()
         _close_all(self._idle)
 
-    def _drop_old(self) -> None:
-        before = time.monotonic() - _IDLE_S
-        for target, kept in tuple(self._idle.items()):
-            while kept and kept[0][0] <= before:
-                kept.pop(0)[1].close()
-            if not kept:
-                del self._idle[target]
 
-    def _sweep_later(self) -> None:
-        now = time.monotonic()
-        if now < self._sweeping_until:
-            return
-        self._sweeping_until = now + _IDLE_S + 1
-        sweep = weakref.WeakMethod(self._sweep)
-        with suppress(RuntimeError):
-            # In a context of its own, which keeps nothing alive.
-            asyncio.get_running_loop().call_later(_IDLE_S + 1, _call, sweep, context=Context())
-
-    def _sweep(self) -> None:
-        with self._lock:
-            self._drop_old()
-            self._sweeping_until = 0.0
-            is_any_left = bool(self._idle)
-        if is_any_left:
-            self._sweep_later()
+def _close_all(idle: list[Connection]) -> None:
+    while idle:
+        idle.pop().close()
 
 
-def _call(method: "weakref.WeakMethod[Any]") -> None:
-    if (call := method()) is not None:
-        call()
+def _left_s(deadline: float) -> float:
+    return max(0.001, deadline - time.monotonic())
 
 
-def _close_all(idle: dict[Target, list[tuple[float, Stream]]]) -> None:
-    for kept in idle.values():
-        for _, stream in kept:
-            stream.close()
-    idle.clear()
+def _tls_context() -> ssl.SSLContext:
+    """Return a context with the certificates of this machine as they are now."""
+    context = ssl.create_default_context()
+    # A connection that is cut off must not look like the end of an answer.
+    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
+    return context
 
 
 _KNOWN: "weakref.WeakSet[Connections]" = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    global _LOOKUPS  # noqa: PLW0603 - those of the parent never end here
-    _LOOKUPS = threading.BoundedSemaphore(_MOST_LOOKUPS)
     for known in list(_KNOWN):
         known.forget()
 

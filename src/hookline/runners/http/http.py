@@ -14,9 +14,9 @@ import msgspec
 
 from hookline.protocol.constants import RunWay
 from hookline.protocol.hook_entry import HEADER_VARIABLE, HttpTarget
+from hookline.runners.function.threads import DaemonThreads
 from hookline.runners.http.answer import BadAnswerError, read_answer
-from hookline.runners.http.connections import Connections, Target, connect
-from hookline.runners.http.streams import Stream
+from hookline.runners.http.connections import Connection, Connections, Target
 from hookline.runners.process.job import ChildOutcome
 from hookline.runners.process.limit import ON_SHORTAGE
 from hookline.runners.process.spawn import RESOURCE_ERRNOS
@@ -29,6 +29,12 @@ _AUTHORITY = re.compile(r"(?:.*@)?(?:\[[^][]*\]|[^][]*)(?::\d*)?", re.DOTALL)
 _URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
 # Headers of the client itself; a second one could make a server read another request.
 _OURS = frozenset({"host", "content-length", "content-type", "connection", "transfer-encoding"})
+_LONGEST_TIMEOUT_S = 86400.0
+_LOCAL_THREADS, _OTHER_THREADS = DaemonThreads(), DaemonThreads()
+
+
+class _NotAskedError(Exception):
+    """The policy does not allow this URL."""
 
 
 async def post(
@@ -41,22 +47,32 @@ async def post(
     allowed: Sequence[str] = (),
     connections: Connections | None = None,
 ) -> ChildOutcome:
-    """Sends the body and returns the answer as a process's outcome; a status that is not 2xx is a failure.
+    """Send the body and return the answer as a process's outcome; a status that is not 2xx is a failure.
 
-    Only this machine is asked, and the hosts in `allowed`. Redirects are not followed. A request is sent once: another
-    connection is tried only if nothing of it went out. Raises only CancelledError.
+    Only this machine is asked, and the hosts in `allowed`. Redirects are not followed. A request is sent once.
+    Raises only CancelledError.
     """
     started = time.monotonic()
+    timeout_s = min(timeout_ms / 1000, _LONGEST_TIMEOUT_S)
+    exchange = None
     try:
-        async with asyncio.timeout(min(timeout_ms / 1000, 1e9)):
-            outcome = await _ask(target, body, env, most_bytes, allowed, connections)
+        if why_not := why_not_allowed(target.url, allowed):
+            raise _NotAskedError(why_not)  # noqa: TRY301 - all failures become outcomes below
+        exchange = _Exchange(target, body, env, most_bytes, started + timeout_s, connections)
+        async with asyncio.timeout(timeout_s):
+            outcome = await asyncio.get_running_loop().run_in_executor(exchange.threads, exchange.run)
     except TimeoutError:
         outcome = ChildOutcome(timed_out=True)
+    except _NotAskedError as error:
+        outcome = ChildOutcome(error=f"was not asked: {error}", is_unasked=True)
     except BadAnswerError as error:
         outcome = ChildOutcome(error=str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, the hook's own onError decides
         is_ours = not isinstance(error, OSError | ValueError)
         outcome = ChildOutcome(error=f"could not be asked: {_reason(error)}", is_shortage=is_ours)
+    finally:
+        if exchange is not None:
+            exchange.give_up()
     return msgspec.structs.replace(outcome, duration_ms=(time.monotonic() - started) * 1000, way=RunWay.HTTP)
 
 
@@ -88,41 +104,89 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-async def _ask(
-    target: HttpTarget,
-    body: bytes,
-    env: Mapping[str, str],
-    most_bytes: int,
-    allowed: Sequence[str],
-    connections: Connections | None,
-) -> ChildOutcome:
-    if why_not := why_not_allowed(target.url, allowed):
-        return ChildOutcome(error=f"was not asked: {why_not}", is_unasked=True)
-    url = urlsplit(target.url)
-    is_secure = url.scheme == "https"
-    request = _head(target, url, len(body), env, keeps=connections is not None) + body
-    host = url.hostname or ""
-    # A name that stands for this machine must not be looked up: another machine could answer for it.
-    address = "127.0.0.1" if host.lower() == "localhost" and not is_secure else host
-    port = (443 if is_secure else 80) if url.port is None else url.port
-    try:
-        stream = await _sent(request, (address, port, is_secure), connections)
-    except (OSError, ValueError) as error:
-        is_shortage = getattr(error, "errno", None) in RESOURCE_ERRNOS
-        return ChildOutcome(error=f"could not be asked: {_why_unreachable(error, host, port)}", is_shortage=is_shortage)
-    try:
-        answer = await read_answer(stream, most_bytes)
-    except (OSError, EOFError, ValueError) as error:
-        stream.close()
-        raise BadAnswerError(f"gave no usable answer: {_reason(error)}") from error
-    except BaseException:
-        stream.close()
-        raise
-    if connections is not None and answer.can_be_used_again:
-        connections.put((address, port, is_secure), stream)
-    else:
-        stream.close()
-    return ChildOutcome(exit_code=0, stdout=answer.body, stdout_truncated=answer.is_cut)
+class _Exchange:
+    """One request and its answer, in a thread that the event loop waits for."""
+
+    def __init__(
+        self,
+        target: HttpTarget,
+        body: bytes,
+        env: Mapping[str, str],
+        most_bytes: int,
+        deadline: float,
+        connections: Connections | None,
+    ) -> None:
+        url = urlsplit(target.url)
+        self._request = _head(target, url, len(body), env, keeps=connections is not None) + body
+        self._host = url.hostname or ""
+        is_secure = url.scheme == "https"
+        # A name that stands for this machine must not be looked up: another machine could answer for it.
+        address = "127.0.0.1" if self._host.lower() == "localhost" and not is_secure else self._host
+        self._server = Target(address, (443 if is_secure else 80) if url.port is None else url.port, is_secure)
+        self._most_bytes = most_bytes
+        self._deadline = deadline
+        self._connections = connections
+        self._connection: Connection | None = None
+        self._is_given_up = False
+        # Name servers and machines that do not answer must not hold up the hooks on this machine.
+        self.threads = _LOCAL_THREADS if _is_loopback(self._host) else _OTHER_THREADS
+
+    def run(self) -> ChildOutcome:
+        """Send the request and read the answer; raise a BadAnswerError for one that is not good."""
+        try:
+            connection = self._connection = self._sent()
+        except (OSError, ValueError) as error:
+            if time.monotonic() >= self._deadline:
+                return ChildOutcome(timed_out=True)
+            why = _why_unreachable(error, self._host, self._server.port)
+            is_shortage = getattr(error, "errno", None) in RESOURCE_ERRNOS
+            return ChildOutcome(error=f"could not be asked: {why}", is_shortage=is_shortage)
+        keeps = False
+        try:
+            answer = read_answer(connection, self._most_bytes)
+            keeps = self._connections is not None and answer.can_be_used_again and not self._is_given_up
+        except OSError as error:
+            if time.monotonic() >= self._deadline:
+                return ChildOutcome(timed_out=True)
+            raise BadAnswerError(f"gave no usable answer: {_reason(error)}") from error
+        finally:
+            self._connection = None
+            if not keeps:
+                connection.close()
+        if keeps and self._connections is not None:
+            self._connections.put(connection)
+        return ChildOutcome(exit_code=0, stdout=answer.body, stdout_truncated=answer.is_cut)
+
+    def give_up(self) -> None:
+        """End the exchange if it still runs; called on the loop."""
+        self._is_given_up = True
+        if (connection := self._connection) is not None:
+            connection.interrupt()
+
+    def _sent(self) -> Connection:
+        """Return the connection that the whole request was sent on: an idle one, or else a new one."""
+        kept = None if self._connections is None else self._connections.take(self._server)
+        connection = self._connection = kept or self._connected()
+        try:
+            if self._is_given_up:
+                connection.interrupt()
+            connection.send(self._request, self._deadline)
+        except BaseException:
+            self._connection = None
+            connection.close()
+            raise
+        return connection
+
+    def _connected(self) -> Connection:
+        """Return a new connection; without descriptors, what waits for other events is given up for it."""
+        try:
+            return Connection(self._server, self._deadline)
+        except OSError as error:
+            if error.errno not in RESOURCE_ERRNOS:
+                raise
+        for give_up in ON_SHORTAGE:
+            give_up()
+        return Connection(self._server, self._deadline)
 
 
 def _why_unreachable(error: Exception, host: str, port: int) -> str:
@@ -139,57 +203,12 @@ def _why_unreachable(error: Exception, host: str, port: int) -> str:
             why = (error.reason or _reason(error)).replace("_", " ").lower()
             return f"no secure connection to {place} ({why}; does it speak https?)"
         case OSError(errno=int(number)):
-            # asyncio replaces the system's error texts.
-            about = f"{error.filename}: " if error.filename else ""
-            return f"no connection to {place} ({about}{os.strerror(number)})"
+            return f"no connection to {place} ({os.strerror(number)})"
     return f"no connection to {place} ({_reason(error)})"
 
 
 def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
-
-
-async def _sent(request: bytes, server: Target, kept: Connections | None) -> Stream:
-    """The connection that the whole request was sent on: an idle one, or else a new one."""
-    # The server may have closed an idle one at any time. That is not a failure as long as nothing was sent.
-    while kept is not None and (idle := kept.take(server)) is not None:
-        if idle.is_open() and await _sends(idle, request):
-            return idle
-        idle.close()
-    stream = await _connected(server)
-    try:
-        await stream.send(request)
-    except BaseException:
-        stream.close()
-        raise
-    return stream
-
-
-async def _connected(server: Target) -> Stream:
-    """A new connection; without descriptors, what waits for other events is given up for it."""
-    try:
-        return await connect(server)
-    except OSError as error:
-        if error.errno not in RESOURCE_ERRNOS:
-            raise
-    for give_up in ON_SHORTAGE:
-        give_up()
-    return await connect(server)
-
-
-async def _sends(stream: Stream, request: bytes) -> bool:
-    """Sends a request; False if nothing of it went out. Raises if only a part did."""
-    try:
-        await stream.send(request)
-    except OSError:
-        if stream.sent:
-            stream.close()
-            raise
-        return False
-    except BaseException:
-        stream.close()
-        raise
-    return True
 
 
 def _head(target: HttpTarget, url: SplitResult, length: int, env: Mapping[str, str], *, keeps: bool) -> bytes:
