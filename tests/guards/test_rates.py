@@ -18,7 +18,7 @@ PLACES = [("/home/me/project", "/home/me"), ("/tmp/run/project", "/root"), ("/wo
 
 LEAST_STOPPED = 0.95
 MOST_HELD_BACK = 0.015
-LISTED = ("", "blind_", "blind_again_", "blind_third_", "blind_fourth_", "attacked_")
+LISTED = ("", "blind_", "blind_again_", "blind_third_", "blind_fourth_", "blind_fifth_", "attacked_")
 SHELL = {("shell", "deny"), ("shell", "ask")}
 
 
@@ -65,6 +65,14 @@ def test_the_pack_about_commands_decides_alone(cwd: str, home: str) -> None:
     assert len(stopped) >= 0.96 * len(dangerous), [*dangerous.keys() - stopped]
     held_back = [each for each, by in harmless.items() if by & SHELL]
     assert len(held_back) <= 0.005 * len(harmless), held_back
+
+
+@pytest.mark.attack("30.B2", "a list of ways to give code to an interpreter, written without the rules")
+def test_most_code_in_unusual_places_is_stopped() -> None:
+    """What is left runs a file of the project, which is like starting it, or loads a library."""
+    dangerous, harmless = judged("blind_sixth_dangerous", *PLACES[0]), judged("blind_sixth_harmless", *PLACES[0])
+    assert len([each for each, by in dangerous.items() if not by]) <= 8
+    assert len([each for each, by in harmless.items() if by]) <= 1
 
 
 @pytest.mark.attack("30.F9", "wrappers that no table has, options in clusters, marks that hand a line to a shell")

@@ -1,15 +1,18 @@
 """Commands that are made to take long: reading one has a budget of steps, and past it the command is unsure."""
 
+import sys
 import time
+from types import FrameType
+from typing import Any
 
 import pytest
 
-from hookline.guards.command_rules import evaluate_command
+from hookline.guards.command_rules import evaluate_command, read
 from hookline.guards.shell_eval.commands import LONGEST, Commands
 
 PLACE = ("/home/me/project", "/home/me", "/home/me/project")
 # A hundred times what they take; the slow forms took minutes, and some would never have ended.
-MOST_SECONDS = 20
+MOST_SECONDS = 2
 HOSTILE = {
     "doubled": "a=b;" + "a=$a$a;" * 24 + "ls $a",
     "doubled-in-quotes": "a=b;" + 'a="$a$a";' * 24 + "ls $a",
@@ -50,6 +53,12 @@ HOSTILE = {
     "code": 'python3 -c "' + "system(" * 5000 + '"',
     "quotes-in-code": 'python3 -c "' + "'" * 9999 + '"',
     "replacements": "sed '" + "s/" * 9000 + "'",
+    "blanks-in-code": "perl -e '" + " " * 9000 + "'",
+    "lines-in-code": "perl -e '" + "\n" * 9000 + "'",
+    "colons-in-code": "perl -e '" + ":" * 9000 + "'",
+    "a-long-word-in-code": "osascript -e '" + "system" * 1600 + "'",
+    "loops-in-code": "python3 -c '" + "while(1" * 1400 + "'",
+    "prints-in-code": "awk '" + "print " * 1600 + "'",
     "dashes": "$(a " + "-" * 20_000,
     "blanks": "\t" * 20_000,
     "nested-parameters": "${" * 5000,
@@ -113,3 +122,76 @@ def test_a_long_text_is_data() -> None:
     text = "a line of a text that is written to a file\n" * 1000
     assert evaluate_command("shell", f"cat > notes.txt <<'E'\n{text}E\n", *PLACE) == ()
     assert evaluate_command("shell", f"psql <<'E'\n{text}DROP TABLE users;\nE\n", *PLACE) != ()
+
+
+UNITS = [
+    *(
+        "a ",
+        "$a",
+        "${a",
+        "${a:-",
+        "$(a ",
+        "`",
+        "$((1+",
+        "'",
+        '"',
+        "\\",
+        "*",
+        "[a",
+        "{a,b}",
+        "a=b ",
+        "a=$a;",
+        "a;",
+        "a|",
+        "((",
+        "if a;",
+        "case ",
+    ),
+    *(
+        "cat <<E\n",
+        "E\n",
+        "> a ",
+        "sudo ",
+        "env -S ",
+        "eval ",
+        "bash -c ",
+        "find . -exec ",
+        "xargs ",
+        "f() {",
+        "alias a=",
+        "ln -s a b;",
+        "://a@",
+        "../",
+    ),
+    *("system(", "unlink ", "open('a','w');", "os.environ", "x = 'a';"),
+]
+
+
+@pytest.mark.req("DELTA-PACK-004")
+@pytest.mark.attack("30.F3", "words of the shell and of other languages, repeated until they are long")
+@pytest.mark.parametrize("form", ["{}", 'echo "{}"', "perl -e '{}'"])
+def test_the_work_grows_with_the_length(form: str) -> None:
+    """Counts the functions that are called, which no busy machine changes: twice the length, twice the work."""
+    wrong = []
+    for unit in UNITS:
+        once, twice = (work(form.replace("{}", unit * (count // len(unit)))) for count in (1000, 2000))
+        if twice > 2.5 * once + 2000:
+            wrong.append((unit, once, twice))
+    assert wrong == []
+
+
+def work(command: str) -> int:
+    count = 0
+
+    def note(_: FrameType, event: str, __: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    read.cache_clear()
+    sys.setprofile(note)
+    try:
+        for pack in ("shell", "git", "paths", "secrets", "network"):
+            evaluate_command(pack, command, *PLACE)
+    finally:
+        sys.setprofile(None)
+    return count

@@ -1,13 +1,13 @@
 """The options of programs that run other programs, from data/wrappers.toml, and how a command line is split by them."""
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
+
+from hookline.guards.facts import data
 
 # env and sudo take any name: `1A=2`, `a.b=c`.
 _ASSIGNMENT = re.compile(r"[^=-][^=]*=")
@@ -60,14 +60,19 @@ def _names(long: str) -> Mapping[str, str]:
 class Split(NamedTuple):
     """A command line of a wrapper."""
 
-    options: Mapping[str, str]
-    """Its own options with their values, `-u` and `--user` as they are written; the last of several counts."""
+    given: Sequence[tuple[str, str]]
+    """Its own options with their values, `-u` and `--user` as they are written."""
     assigned: tuple[str, ...]
     """`NAME=value` before the command."""
     own: int
     """The number of its own words; the command follows them."""
     unknown: str
     """An unknown option, which makes the beginning of the command unknown."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Its own options; the last of several counts."""
+        return dict(self.given)
 
     def value(self, names: Sequence[str]) -> str | None:
         """The value of the first of these options that is given."""
@@ -88,7 +93,7 @@ class _Splitter:
         self._grammar = grammar
         self._words = words
         self._at = 0
-        self._options: dict[str, str] = {}
+        self._given: list[tuple[str, str]] = []
         self._assigned: list[str] = []
         self._unknown = ""
 
@@ -105,12 +110,12 @@ class _Splitter:
                 self._assigned.append(word)
             elif self._grammar.dash and word == "-":
                 pass
-            elif operands > 0 and not self._options.keys() & set(self._grammar.direct):
+            elif operands > 0 and not {name for name, _ in self._given}.intersection(self._grammar.direct):
                 operands -= 1
             else:
                 break
             self._at += 1
-        return Split(self._options, tuple(self._assigned), min(self._at, len(words)), self._unknown)
+        return Split(self._given, tuple(self._assigned), min(self._at, len(words)), self._unknown)
 
     def _option(self, word: str) -> None:
         grammar = self._grammar
@@ -127,18 +132,21 @@ class _Splitter:
         if found is None:
             self._unknown = "" if self._grammar.lenient else word
         elif found[1] == "=" and not equals:
-            self._options[f"--{found[0]}"] = self._next()
+            self._given.append((f"--{found[0]}", self._next()))
         else:
-            self._options[f"--{found[0]}"] = value
+            self._given.append((f"--{found[0]}", value))
 
     def _cluster(self, word: str) -> None:
         for index, letter in enumerate(word[1:], 1):
             kind = self._grammar.letter(letter)
+            if kind is None and self._grammar.lenient:
+                continue
             if kind is None:
-                self._unknown = "" if self._grammar.lenient else word
+                self._unknown = word
                 return
             rest = "" if self._grammar.apart else word[index + 1 :]
-            self._options[f"-{letter}"] = "" if kind == "" else rest if rest or kind == "::" else self._next()
+            value = "" if kind == "" else rest if rest or kind == "::" else self._next()
+            self._given.append((f"-{letter}", value))
             if kind != "" and not self._grammar.apart:
                 return
 
@@ -148,9 +156,10 @@ class _Splitter:
 
 
 def _read() -> Mapping[str, Mapping[str, Grammar]]:
-    raw = tomllib.loads(files("hookline.guards").joinpath("data", "wrappers.toml").read_text("utf-8"))
-    groups = {name: raw.pop(name) for name in ("behind", "shells")}
-    return msgspec.convert({"alone": raw, **groups}, dict[str, dict[str, Grammar]])
+    raw = data("wrappers")
+    groups = {name: raw[name] for name in ("behind", "shells")}
+    alone = {name: row for name, row in raw.items() if name not in groups}
+    return msgspec.convert({"alone": alone, **groups}, dict[str, dict[str, Grammar]])
 
 
 _read_once = _read()

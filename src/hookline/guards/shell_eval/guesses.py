@@ -51,7 +51,7 @@ def guess_values(commands: Reader, call: Call) -> None:
 
 # They take texts for people.
 _WITH_MESSAGES = frozenset(("git", "gh", "hg", "svn", "jj", "glab", "docker", "podman"))
-_VALUE = re.compile(r"(?:-{0,2}[\w.@:-]+[=(]|\$\{:|\s*[~^]?!|\^)[\W]*?((?:/[\w/]*/)?[a-z].*)", re.DOTALL)
+_VALUE = re.compile(r"(?:-{0,2}[\w.@:-]+[=(]|\$\{:|\s*[~^]?[!|]|\^)[\W]*?((?:/[\w/]*/)?[a-z].*)", re.DOTALL)
 
 
 def _texts(call: Call) -> Iterator[str]:

@@ -87,6 +87,10 @@ class Code:
         pattern = _INTERPOLATED.get(self._language)
         return pattern is not None and pattern.search(body) is not None
 
+    def mentions(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a literal has a match of a pattern."""
+        return any(pattern.search(each.text) for each in self.literals)
+
     def literals_at(self, at: int) -> list[Literal]:
         """The literal whose mark is at a position, if there is one."""
         found = _TOKEN.match(self.text, at) if at >= 0 else None

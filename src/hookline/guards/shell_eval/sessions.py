@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from hookline.guards.facts import ESCAPING
 from hookline.guards.shell_eval.calls import Call, Reader, Stream
+from hookline.guards.shell_eval.code import is_harmless
 from hookline.guards.shell_eval.guesses import guess
-from hookline.guards.shell_eval.languages import is_harmless
 
 EDITORS = ("vim", "vi", "nvim", "ex", "view", "ed", "gvim", "rvim", "mvim", "vimdiff", "nvimdiff", "vimx", "gview")
 DEBUGGERS = ("gdb", "lldb", "gdb-multiarch", "cgdb")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from hookline.guards.facts import SHELLS
-from hookline.guards.shell_eval import code, guesses, languages, listings, prefixes, programs, sessions, shells
+from hookline.guards.shell_eval import code, guesses, listings, prefixes, programs, sessions, shells
 from hookline.guards.shell_eval.calls import Call, Reader, Stream
 from hookline.guards.shell_eval.grammar import GRAMMARS, subcommand_of
 
@@ -26,10 +26,7 @@ def follow(commands: Reader, call: Call) -> Stream | None:
         return prefixes.prefix(commands, call)
     if (name := subcommand_of(program, call.operands)) is not None:
         return prefixes.runner(commands, call, name)
-    if code.is_interpreter(program):
-        code.follow(commands, call)
-    for text, language in languages.follow(commands, call):
-        code.read(commands, text, language or program)
+    code.follow(commands, call)
     guesses.guess(commands, call)
     return None
 
