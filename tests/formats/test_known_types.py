@@ -194,40 +194,13 @@ def test_tools_that_a_conversation_adds() -> None:
         anthropic.offer(defined, {"read"}.__contains__)
 
 
-@pytest.mark.parametrize(
-    ("call", "permitted", "mode", "changes"),
-    [
-        pytest.param(None, {"read"}, None, {"functions": [{"name": "read"}]}, id="one"),
-        pytest.param(None, {"read", "write"}, None, {}, id="all"),
-        pytest.param("auto", set(), None, {"function_call": "none"}, id="none-left"),
-        pytest.param("none", set(), None, {}, id="none-already"),
-        pytest.param("auto", {"read", "write"}, "NONE", {"function_call": "none"}, id="mode-none"),
-        pytest.param(
-            {"name": "write"}, {"read"}, None, {"functions": [{"name": "read"}], "function_call": None}, id="forced"
-        ),
-        pytest.param(
-            "auto", {"read"}, "ANY", {"functions": [{"name": "read"}], "function_call": {"name": "read"}}, id="any"
-        ),
-        pytest.param({"name": "read"}, {"read", "write"}, "AUTO", {"function_call": "auto"}, id="auto"),
-    ],
-)
-def test_the_older_functions_are_restricted(call: Any, permitted: set[str], mode: Any, changes: dict[str, Any]) -> None:
-    """`functions` and `function_call` came before `tools`, and are still accepted."""
-    native = {"messages": [], "functions": [{"name": "read"}, {"name": "write"}]}
-    native |= {} if call is None else {"function_call": call}
-    offered = openai.offer(native, permitted.__contains__, mode)
-    wanted = {name: value for name, value in {**native, **changes}.items() if value is not None}
-    assert offered == wanted
-    assert (offered is native) == (not changes)
-
-
-def test_the_older_choice_is_seen() -> None:
-    """Hooks see what the program allows itself."""
-    native = {"messages": [], "functions": [{"name": "read"}], "function_call": {"name": "read"}}
-    assert openai.to_hook_llm_request(native)["toolConfig"] == {"mode": "ANY", "allowedFunctionNames": ["read"]}
-    closed = {**native, "function_call": "none"}
-    assert openai.to_hook_llm_request(closed)["toolConfig"] == {"mode": "NONE"}
-    assert openai.from_hook_llm_request({"toolConfig": {"mode": "NONE"}}, native)["function_call"] == "none"
+@pytest.mark.parametrize("parameter", ["functions", "function_call"])
+def test_the_parameters_before_tools_are_refused(parameter: str) -> None:
+    """A restriction of tools would not reach them."""
+    native = {"messages": [], parameter: [{"name": "read"}]}
+    for call in (openai.to_hook_llm_request, openai.tool_names, lambda given: openai.offer(given, lambda _: True)):
+        with pytest.raises(FormatError, match=f"with {parameter}, .*expected tools and tool_choice"):
+            call(native)
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,16 @@ the SDK's objects. Hooks see texts only, those of `system` first: tool calls and
 thinking with its signatures stay as they are, and so do cache marks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
-from hookline.formats.conversation import Turn
-from hookline.formats.hook_format import Role
-from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
-from hookline.formats.parts import replace_text
-from hookline.formats.texts import TEXTS, check_part
-from hookline.protocol.llm import HookToolConfig, LLMRequest, LLMResponse, ToolMode
+from hookline.formats.messages import TEXTS, MessageForm, SystemPrompt, check_part, split_prompt
+from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields, words
+from hookline.protocol.llm import HookToolConfig, LLMResponse, ToolMode
 
-_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system"}
+_MODES: Mapping[str, ToolMode] = {"auto": "AUTO", "any": "ANY", "none": "NONE"}
 ENDINGS = {
     "end_turn": "STOP",
     "stop_sequence": "STOP",
@@ -28,53 +24,22 @@ ENDINGS = {
     "model_context_window_exceeded": "MAX_TOKENS",
     "refusal": "SAFETY",
 }
-BLOCKS = frozenset(
-    {
-        "advisor_tool_result",
-        "bash_code_execution_tool_result",
-        "code_execution_tool_result",
-        "compaction",
-        "container_upload",
-        "document",
-        "fallback",
-        "image",
-        "mcp_tool_listing",
-        "mcp_tool_result",
-        "mcp_tool_use",
-        "redacted_thinking",
-        "search_result",
-        "server_tool_use",
-        "text",
-        "text_editor_code_execution_tool_result",
-        "thinking",
-        "tool_addition",
-        "tool_removal",
-        "tool_result",
-        "tool_search_tool_result",
-        "tool_use",
-        "web_fetch_tool_result",
-        "web_search_tool_result",
-    }
+BLOCKS = words(
+    """
+    advisor_tool_result bash_code_execution_tool_result code_execution_tool_result compaction container_upload
+    document fallback image mcp_tool_listing mcp_tool_result mcp_tool_use redacted_thinking search_result
+    server_tool_use text text_editor_code_execution_tool_result thinking tool_addition tool_removal
+    tool_result tool_search_tool_result tool_use web_fetch_tool_result web_search_tool_result
+    """
 )
 _EXPECTED = 'a message such as {"role": "user", "content": "hi"}, of the role user, assistant or system'
 
 
-def to_hook_llm_request(native: Mapping[str, Any]) -> LLMRequest:
-    """Return the request as hooks see it; raise FormatError for a shape in which a text could be missed."""
-    return requests.to_hook(native, _API)
-
-
-def from_hook_llm_request(hook_request: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """The request to send; the base itself when hooks changed nothing, and its messages where they left them alone."""
-    return requests.from_hook(hook_request, base, _API)
-
-
 def to_hook_llm_response(response: Any) -> LLMResponse:
     """Return the response as hooks see it: its texts, the reason why it ended, and the token counts."""
-    texts = [text for block in _blocks_of(response) if (text := TEXTS.text_of_part(block)) is not None]
-    ending = field(response, "stop_reason")
-    candidate = responses.Candidate(texts, ENDINGS.get(ending) if isinstance(ending, str) else None, 0)
-    return responses.in_hook_form([candidate], field(response, "usage"), ("input_tokens", "output_tokens", None))
+    ending, counts = field(response, "stop_reason"), ("input_tokens", "output_tokens", None)
+    reason = ENDINGS.get(ending) if isinstance(ending, str) else None
+    return responses.of_one_candidate(TEXTS.texts(_blocks_of(response)), reason, field(response, "usage"), counts)
 
 
 def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -> Any:
@@ -86,77 +51,29 @@ def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -
     if base is None:
         return _make_response(text)
     blocks = _blocks_of(base)
-    spoken = [part for block in blocks if (part := TEXTS.text_of_part(block)) is not None]
-    if text == "".join(spoken):
+    if text == TEXTS.text(blocks):
         return base
-    said = replace_text(blocks, text, TEXTS) if spoken else [{"type": "text", "text": text}, *blocks]
-    return with_fields(base, content=said)
+    return with_fields(base, content=TEXTS.with_text(blocks, text))
 
 
-def with_note(native: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The request with a hook's note as its last message, for this call only."""
-    return requests.with_note(native, text, _API)
+class _BlockForm(MessageForm):
+    has_system_parameter = True
+
+    def has_call(self, message: Any) -> bool:
+        return any(kind_of(block).endswith("tool_use") for block in self.parts(message))
+
+    def has_response(self, message: Any) -> bool:
+        return any(kind_of(block).endswith("tool_result") for block in self.parts(message))
 
 
-def offer(native: Mapping[str, Any], permits: Callable[[str], bool], mode: ToolMode | None = None) -> dict[str, Any]:
-    """The request with those of its tools that a `Selection` permits, and with its mode."""
-    return requests.offer(native, permits, mode, _API)
-
-
-def tool_names(native: Mapping[str, Any]) -> list[str]:
-    """The names of the tools that are offered."""
-    return _API.tool_names(native)
-
-
-@dataclass(frozen=True, slots=True)
-class _System:
-    """The parameter `system`, as the first content of the conversation."""
-
-    prompt: Any
-    """A text, or a list of blocks."""
-
-
-class _Form:
-    """The messages and the system prompt as contents."""
-
-    @staticmethod
-    def read(content: Any) -> Turn:
-        if isinstance(content, _System):
-            return Turn(content, "system", "".join(map(_text, _listed(content.prompt))))
-        blocks = _parts(content)
-        return Turn(
-            content,
-            _ROLES[field(content, "role")],
-            "".join(map(_text, blocks)),
-            has_call=any(kind_of(block).endswith("tool_use") for block in blocks),
-            has_response=any(kind_of(block).endswith("tool_result") for block in blocks),
-        )
-
-    @staticmethod
-    def make(role: Role, text: str) -> Any:
-        if role == "system":
-            return _System(text)
-        return {"role": "assistant" if role == "model" else "user", "content": text}
-
-    @staticmethod
-    def with_text(content: Any, text: str) -> Any:
-        old = content.prompt if isinstance(content, _System) else field(content, "content")
-        changed = text if isinstance(old, str) else replace_text(old, text, TEXTS)
-        return _System(changed) if isinstance(content, _System) else with_fields(content, content=changed)
-
-    @staticmethod
-    def without_text(content: Any) -> Any | None:
-        if isinstance(content, _System):
-            return None
-        left = [block for block in _parts(content) if TEXTS.text_of_part(block) is None]
-        return with_fields(content, content=left) if left else None
+_FORM = _BlockForm()
 
 
 def _contents(native: Mapping[str, Any]) -> list[Any]:
     messages = listed(native.get("messages"), "messages")
     for number, message in enumerate(messages):
         role, content = field(message, "role"), field(message, "content")
-        if not isinstance(role, str) or role not in _ROLES or not isinstance(content, str | list | tuple):
+        if not isinstance(role, str) or role not in _FORM.roles or not isinstance(content, str | list | tuple):
             is_message = isinstance(role, str) and content is not None
             raise FormatError(
                 f"messages[{number}]", f"of the role {role!r}" if is_message else shape_of(message), _EXPECTED
@@ -166,7 +83,7 @@ def _contents(native: Mapping[str, Any]) -> list[Any]:
     if not isinstance(system, str | list | tuple | None):
         raise FormatError("system", shape_of(system), "a text or a list of blocks")
     _check_blocks(system or (), "system")
-    return [_System(system), *messages] if system else messages
+    return [SystemPrompt(system), *messages] if system else messages
 
 
 def _check_blocks(content: Any, where: str) -> None:
@@ -177,51 +94,18 @@ def _check_blocks(content: Any, where: str) -> None:
 
 
 def _put(native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
-    prompts = [one.prompt for one in contents if isinstance(one, _System)]
-    messages = [one for one in contents if not isinstance(one, _System)]
+    system, messages = split_prompt(contents)
     changes: dict[str, Any] = {"messages": messages}
-    system = _joined(prompts)
     if system != (native.get("system") or None):
         changes["system"] = system if system is not None else requests.GONE
     return changes
-
-
-def _joined(prompts: list[Any]) -> Any:
-    if not prompts:
-        return None
-    if len(prompts) == 1:
-        return prompts[0]
-    if all(isinstance(prompt, str) for prompt in prompts):
-        return "\n\n".join(prompts)
-    return [
-        {"type": "text", "text": block} if isinstance(block, str) else block
-        for prompt in prompts
-        for block in _listed(prompt)
-    ]
-
-
-def _parts(message: Any) -> list[Any]:
-    return _listed(field(message, "content"))
-
-
-def _listed(content: Any) -> list[Any]:
-    return [content] if isinstance(content, str) else list(content)
-
-
-def _text(block: Any) -> str:
-    return TEXTS.text_of_part(block) or ""
 
 
 def _read_choice(choice: Any) -> HookToolConfig:
     kind, name = kind_of(choice), field(choice, "name")
     if kind == "tool" and isinstance(name, str):
         return {"mode": "ANY", "allowedFunctionNames": [name]}
-    modes: Mapping[str, HookToolConfig] = {"auto": {"mode": "AUTO"}, "any": {"mode": "ANY"}, "none": {"mode": "NONE"}}
-    return modes.get(kind, {})
-
-
-def _write_choice(choice: HookToolConfig) -> Any:
-    return {"type": {"AUTO": "auto", "ANY": "any", "NONE": "none"}[choice.get("mode", "AUTO")]}
+    return {"mode": _MODES[kind]} if kind in _MODES else {}
 
 
 def _tool_name(tool: Any) -> str | None:
@@ -240,7 +124,7 @@ def _restrict_more(native: Mapping[str, Any], restriction: requests.Restriction)
     if len(kept) < len(servers):
         changes["mcp_servers"] = kept or requests.GONE
     for number, message in enumerate(native.get("messages") or ()):
-        for block in _parts(message):
+        for block in _FORM.parts(message):
             _check_definition(block, restriction, f"messages[{number}]")
     return changes
 
@@ -263,7 +147,7 @@ def _check_definition(block: Any, restriction: requests.Restriction, where: str)
 
 _API = requests.Api(
     name="Anthropic's messages",
-    form=_Form(),
+    form=_FORM,
     contents=_contents,
     put_contents=_put,
     config={
@@ -273,11 +157,16 @@ _API = requests.Api(
         "topK": ("top_k",),
         "stopSequences": ("stop_sequences",),
     },
+    modes=_MODES,
     read_choice=_read_choice,
-    write_choice=_write_choice,
+    write_choice=lambda word: {"type": word},
     tool_name=_tool_name,
     restrict_more=_restrict_more,
 )
+
+
+to_hook_llm_request, from_hook_llm_request = _API.to_hook, _API.from_hook
+with_note, offer, tool_names = _API.with_note, _API.offer, _API.tool_names
 
 
 def _blocks_of(response: Any) -> list[Any]:

@@ -24,6 +24,11 @@ def with_fields(value: Any, **changes: Any) -> Any:
     raise FormatError("a message", shape_of(value), "a dictionary or an SDK's object, to change it")
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a text, for long lists of names."""
+    return frozenset(text.split())
+
+
 def kind_of(value: Any) -> str:
     """The `type` of a part or an item; empty when it has none."""
     kind = field(value, "type")

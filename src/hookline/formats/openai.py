@@ -21,12 +21,12 @@ ENDINGS = chat.ENDINGS
 
 def to_hook_llm_request(native: Mapping[str, Any]) -> LLMRequest:
     """Return the request as hooks see it; raise FormatError for a shape in which a text could be missed."""
-    return requests.to_hook(native, _api_of(native))
+    return _api_of(native).to_hook(native)
 
 
 def from_hook_llm_request(hook_request: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
     """The request to send; the base itself when hooks changed nothing, and its messages where they left them alone."""
-    return requests.from_hook(hook_request, base, _api_of(base))
+    return _api_of(base).from_hook(hook_request, base)
 
 
 def to_hook_llm_response(response: Any) -> LLMResponse:
@@ -47,12 +47,12 @@ def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None, *
 
 def with_note(native: Mapping[str, Any], text: str) -> dict[str, Any]:
     """The request with a hook's note as its last message, for this call only."""
-    return requests.with_note(native, text, _api_of(native))
+    return _api_of(native).with_note(native, text)
 
 
 def offer(native: Mapping[str, Any], permits: Callable[[str], bool], mode: ToolMode | None = None) -> dict[str, Any]:
     """The request with those of its tools that a `Selection` permits, and with its mode."""
-    return requests.offer(native, permits, mode, _api_of(native))
+    return _api_of(native).offer(native, permits, mode)
 
 
 def tool_names(native: Mapping[str, Any]) -> list[str]:
@@ -63,5 +63,8 @@ def tool_names(native: Mapping[str, Any]) -> list[str]:
 def _api_of(native: Any) -> requests.Api:
     if isinstance(native, Mapping) and given(native.get("messages")) is not None and given(native.get("input")):
         raise FormatError("the request", "with both messages and input", "one of them, as its API has it")
+    for name in ("functions", "function_call"):
+        if isinstance(native, Mapping) and given(native.get(name)) is not None:
+            raise FormatError("the request", f"with {name}, which OpenAI has replaced", "tools and tool_choice")
     is_items = isinstance(native, Mapping) and "messages" not in native and ("input" in native or "prompt" in native)
     return items.API if is_items else chat.API

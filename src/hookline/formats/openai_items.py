@@ -1,7 +1,6 @@
-"""The items of OpenAI's Responses API; this module is their `ContentFormat`."""
+"""Requests and responses of OpenAI's Responses API, whose messages are items among others."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hookline.errors import FormatError
@@ -9,63 +8,34 @@ from hookline.formats import openai_chat as chat
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import check_type, field, given, kind_of, listed, shape_of, with_fields
-from hookline.formats.parts import replace_text, replace_texts
-from hookline.formats.texts import TEXTS, check_content, check_part
+from hookline.formats.messages import TEXTS, MessageForm, SystemPrompt, check_content, check_parts, split_prompt
+from hookline.formats.native import check_type, field, given, kind_of, listed, shape_of, with_fields, words
+from hookline.formats.parts import replace_texts, spread
 from hookline.protocol.llm import LLMResponse
 
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "model"}
-_CALLS = frozenset(
-    {
-        "apply_patch_call",
-        "code_interpreter_call",
-        "computer_call",
-        "custom_tool_call",
-        "file_search_call",
-        "function_call",
-        "image_generation_call",
-        "local_shell_call",
-        "mcp_approval_request",
-        "mcp_call",
-        "mcp_list_tools",
-        "program",
-        "shell_call",
-        "tool_search_call",
-        "web_search_call",
-    }
+_CALLS = words(
+    """
+    apply_patch_call code_interpreter_call computer_call custom_tool_call file_search_call function_call
+    image_generation_call local_shell_call mcp_approval_request mcp_call mcp_list_tools program shell_call
+    tool_search_call web_search_call
+    """
 )
-_RESULTS = frozenset(
-    {
-        "apply_patch_call_output",
-        "computer_call_output",
-        "custom_tool_call_output",
-        "function_call_output",
-        "local_shell_call_output",
-        "mcp_approval_response",
-        "program_output",
-        "shell_call_output",
-        "tool_search_output",
-    }
+_RESULTS = words(
+    """
+    apply_patch_call_output computer_call_output custom_tool_call_output function_call_output
+    local_shell_call_output mcp_approval_response program_output shell_call_output tool_search_output
+    """
 )
-_OTHERS = frozenset(
-    {"reasoning", "item_reference", "compaction", "compaction_trigger", "additional_tools", "configuration_update"}
-)
+_OTHERS = words("reasoning item_reference compaction compaction_trigger additional_tools configuration_update")
 _HIDDEN = _CALLS | _RESULTS | _OTHERS
 ITEMS = _HIDDEN | {"message"}
 # This includes stored conversations: their messages can be sent again.
-PARTS = frozenset(
-    {
-        "computer_screenshot",
-        "input_audio",
-        "input_file",
-        "input_image",
-        "input_text",
-        "output_text",
-        "reasoning_text",
-        "refusal",
-        "summary_text",
-        "text",
-    }
+PARTS = words(
+    """
+    computer_screenshot input_audio input_file input_image input_text output_text reasoning_text refusal
+    summary_text text
+    """
 )
 _ENDINGS = {"completed": "STOP", "max_output_tokens": "MAX_TOKENS", "content_filter": "SAFETY"}
 # Parameters that can replace `input`, because OpenAI stores the texts.
@@ -73,58 +43,30 @@ _STORED = ("prompt", "previous_response_id", "conversation")
 _EXPECTED = 'a text, a message such as {"role": "user", "content": "hi"}, or an item of a known type'
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
-    """The parameter `instructions`, as the first content of the conversation."""
-
-    text: str
-
-
-def read(content: Any) -> Turn:
-    """The item as a turn; hooks see the texts of messages only."""
-    if isinstance(content, Instructions):
-        return Turn(content, "system", content.text)
-    if isinstance(content, str):
-        return Turn(content, "user", content)
-    kind = kind_of(content)
-    if not _is_message(content):
-        return Turn(content, "user", "", has_call=kind in _CALLS, has_response=kind in _RESULTS)
-    text = "".join(TEXTS.text_of_part(part) or "" for part in _parts(content))
-    return Turn(content, _ROLES[field(content, "role")], text)
-
-
-def make(role: Role, text: str) -> Any:
-    """A new message with this text alone."""
-    return {"role": "assistant" if role == "model" else role, "content": text}
-
-
-def with_text(content: Any, text: str) -> Any:
-    """The item with another text."""
-    if isinstance(content, Instructions):
-        return Instructions(text)
-    if isinstance(content, str):
-        return text
-    old = field(content, "content")
-    return with_fields(content, content=text if isinstance(old, str) else replace_text(old, text, TEXTS))
-
-
-def without_text(content: Any) -> Any | None:
-    """The item without its text, or None if nothing is left of it."""
-    if isinstance(content, str | Instructions):
-        return None
-    left = [part for part in _parts(content) if TEXTS.text_of_part(part) is None]
-    return with_fields(content, content=left) if left else None
-
-
 def _is_message(item: Any) -> bool:
     return kind_of(item) == "message" or (not kind_of(item) and field(item, "role") is not None)
 
 
-def _parts(item: Any) -> list[Any]:
-    content = field(item, "content")
-    if isinstance(content, str):
-        return [content]
-    return [] if content is None else list(content)
+class _ItemForm(MessageForm):
+    roles = _ROLES
+
+    def read(self, content: Any) -> Turn:
+        """The item as a turn; hooks see the texts of messages only."""
+        if isinstance(content, str):
+            return Turn(content, "user", content)
+        if isinstance(content, SystemPrompt) or _is_message(content):
+            return super().read(content)
+        kind = kind_of(content)
+        return Turn(content, "user", "", has_call=kind in _CALLS, has_response=kind in _RESULTS)
+
+    def with_text(self, content: Any, text: str) -> Any:
+        return text if isinstance(content, str) else super().with_text(content, text)
+
+    def without_text(self, content: Any) -> Any | None:
+        return None if isinstance(content, str) else super().without_text(content)
+
+
+_FORM = _ItemForm()
 
 
 def _contents(native: Mapping[str, Any]) -> list[Any]:
@@ -137,7 +79,7 @@ def _contents(native: Mapping[str, Any]) -> list[Any]:
     if not isinstance(instructions, str | None):
         raise FormatError("instructions", f"of the type {type(instructions).__name__}", "a text")
     _check_prompt(given(native.get("prompt")))
-    return [Instructions(instructions), *found] if instructions else found
+    return [SystemPrompt(instructions), *found] if instructions else found
 
 
 def _check_prompt(prompt: Any) -> None:
@@ -162,8 +104,7 @@ def _check(item: Any, where: str) -> None:
         or not isinstance(content, str | list | tuple)
     ):
         raise FormatError(where, shape_of(item), _EXPECTED)
-    for number, part in enumerate(() if isinstance(content, str) else content):
-        check_part(part, f"{where}.content[{number}]", PARTS)
+    check_parts(content, f"{where}.content", PARTS)
 
 
 def _is_reference(item: Any) -> bool:
@@ -172,14 +113,11 @@ def _is_reference(item: Any) -> bool:
 
 
 def _put(native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
-    instructions = [one.text for one in contents if isinstance(one, Instructions)]
-    left = [one for one in contents if not isinstance(one, Instructions)]
-    changes: dict[str, Any] = {}
-    if (native.get("instructions") or "") != "\n\n".join(instructions):
-        changes["instructions"] = "\n\n".join(instructions) or None
+    instructions, left = split_prompt(contents)
+    changes = {} if instructions == (native.get("instructions") or None) else {"instructions": instructions}
     if len(left) == 1 and isinstance(left[0], str):
         return {**changes, "input": left[0]}
-    return {**changes, "input": [make("user", one) if isinstance(one, str) else one for one in left]}
+    return {**changes, "input": [_FORM.new_message("user", one) if isinstance(one, str) else one for one in left]}
 
 
 def _restrict_additional(native: Mapping[str, Any], restriction: requests.Restriction) -> dict[str, Any]:
@@ -203,21 +141,14 @@ def _with_permitted_tools(item: Any, restriction: requests.Restriction) -> Any |
     return with_fields(item, tools=kept) if kept else None
 
 
-class _Form:
-    read = staticmethod(read)
-    make = staticmethod(make)
-    with_text = staticmethod(with_text)
-    without_text = staticmethod(without_text)
-
-
 API = requests.Api(
     name="OpenAI's Responses API",
-    form=_Form(),
+    form=_FORM,
     contents=_contents,
     put_contents=_put,
     config={"temperature": ("temperature",), "maxOutputTokens": ("max_output_tokens",), "topP": ("top_p",)},
+    modes=chat.MODES,
     read_choice=chat.read_choice,
-    write_choice=chat.write_choice,
     tool_name=chat.tool_name,
     restrict_more=_restrict_additional,
 )
@@ -225,60 +156,51 @@ API = requests.Api(
 
 def to_hook_response(response: Any) -> LLMResponse:
     """Return a response as hooks see it: the texts of its messages as one candidate."""
-    texts = [text for _, part in _texts(response) if (text := TEXTS.text_of_part(part)) is not None]
+    texts = TEXTS.texts(_text_parts(response))
     why = field(field(response, "incomplete_details"), "reason") or field(response, "status")
-    candidate = responses.Candidate(texts, _ENDINGS.get(why) if isinstance(why, str) else None, 0)
-    return responses.in_hook_form(
-        [candidate], field(response, "usage"), ("input_tokens", "output_tokens", "total_tokens")
-    )
+    counts = ("input_tokens", "output_tokens", "total_tokens")
+    ending = _ENDINGS.get(why) if isinstance(why, str) else None
+    return responses.of_one_candidate(texts, ending, field(response, "usage"), counts)
 
 
 def replace_response_text(hook_response: Mapping[str, Any], base: Any) -> Any:
     """The response with the hooks' text; every item and part that is not text stays."""
-    parts = [part for _, part in _texts(base)]
-    old = "".join(TEXTS.text_of_part(part) or "" for part in parts)
+    parts = _text_parts(base)
     (text,) = responses.texts_by_candidate(hook_response, 1)
-    if text == old:
+    if text == TEXTS.text(parts):
         return base
     output = listed(field(base, "output"), "output")
     if not parts:
         said = {"type": "output_text", "text": text, "annotations": []}
         message = {"type": "message", "id": "hookline", "role": "assistant", "status": "completed", "content": [said]}
         return with_fields(base, output=[message, *output])
-    remaining = iter(_spread(parts, text))
+    remaining = iter(spread(text, parts, TEXTS))
     changed = [_with_texts(item, remaining) for item in output]
     kept = {"output_text": text} if isinstance(base, Mapping) and "output_text" in base else {}
     return with_fields(base, output=[item for item in changed if item is not None], **kept)
 
 
-def _spread(parts: list[Any], text: str) -> list[str]:
-    """The text for each text part, as `replace_text` would divide it."""
-    marked = [{"text": TEXTS.text_of_part(part), "at": number} for number, part in enumerate(parts)]
-    left = {part["at"]: part["text"] for part in replace_text(marked, text, TEXTS)}
-    return [left.get(number, "") for number in range(len(parts))]
-
-
 def _with_texts(item: Any, texts: Any) -> Any | None:
     if not _is_message(item):
         return item
-    parts = _parts(item)
-    own = [next(texts) for part in parts if TEXTS.text_of_part(part) is not None]
+    parts = _FORM.parts(item)
+    own = [next(texts) for _ in TEXTS.texts(parts)]
     changed = replace_texts(parts, own, TEXTS)
     if len(changed) == len(parts) and all(new is old for new, old in zip(changed, parts, strict=True)):
         return item
-    return with_fields(item, content=changed) if changed else None
+    return _FORM.with_parts(item, changed) if changed else None
 
 
-def _texts(response: Any) -> list[tuple[Any, Any]]:
-    """The text parts of a response's messages, each with its message."""
-    found: list[tuple[Any, Any]] = []
+def _text_parts(response: Any) -> list[Any]:
+    """The text parts of a response's messages."""
+    found: list[Any] = []
     for number, item in enumerate(listed(field(response, "output"), "output")):
         if not kind_of(item):
             raise FormatError(f"output[{number}]", shape_of(item), "an item with a type, such as message")
         check_type(item, f"output[{number}]", ITEMS)
         if _is_message(item):
             check_content(field(item, "content"), f"output[{number}].content", PARTS)
-            found += [(item, part) for part in _parts(item) if TEXTS.text_of_part(part) is not None]
+            found += [part for part in _FORM.parts(item) if TEXTS.text_of_part(part) is not None]
     return found
 
 

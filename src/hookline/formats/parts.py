@@ -23,7 +23,7 @@ def replace_text(parts: Sequence[Any], text: str, form: PartFormat) -> list[Any]
     There must be a text part among them.
     """
     spoken = [part for part in parts if form.text_of_part(part) is not None]
-    return replace_texts(parts, _spread(text, spoken, form), form)
+    return replace_texts(parts, spread(text, spoken, form), form)
 
 
 def replace_texts(parts: Sequence[Any], texts: Sequence[str], form: PartFormat) -> list[Any]:
@@ -39,7 +39,7 @@ def replace_texts(parts: Sequence[Any], texts: Sequence[str], form: PartFormat) 
     return replaced
 
 
-def _spread(text: str, parts: Sequence[Any], form: PartFormat) -> list[str]:
+def spread(text: str, parts: Sequence[Any], form: PartFormat) -> list[str]:
     """The text divided among these text parts, so that as many as possible keep what they have."""
     texts = [form.text_of_part(part) or "" for part in parts]
     head, tail = 0, len(texts)

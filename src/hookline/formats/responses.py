@@ -38,6 +38,13 @@ def in_hook_form(candidates: Sequence[Candidate], usage: Any, counts: tuple[str,
     return response
 
 
+def of_one_candidate(
+    texts: list[str], finish_reason: str | None, usage: Any, counts: tuple[str, str, str | None]
+) -> LLMResponse:
+    """The same for a response that is one answer."""
+    return in_hook_form([Candidate(texts, finish_reason, 0)], usage, counts)
+
+
 def texts_of(hook_response: Mapping[str, Any]) -> list[str]:
     """The text of each candidate of a hook's response; a bare `text` is the only candidate's."""
     candidates = ["".join(candidate_texts(candidate)) for candidate in hook_candidates(hook_response)]

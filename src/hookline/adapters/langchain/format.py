@@ -14,66 +14,36 @@ from hookline.errors import FormatError
 from hookline.formats import anthropic, openai_chat, openai_items, requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import kind_of, listed, shape_of
-from hookline.formats.parts import replace_text
-from hookline.formats.texts import TEXTS, check_part
-from hookline.protocol.llm import HookToolConfig, LLMResponse
+from hookline.formats.messages import TEXTS, MessageForm, check_part
+from hookline.formats.native import kind_of, listed, shape_of, words
+from hookline.protocol.llm import HookToolConfig, LLMResponse, ToolMode
 
 _OWN = ("model", "system", "messages", "tools", "tool_choice")
-_ROLES: Mapping[str, Role] = {"human": "user", "ai": "model", "system": "system"}
-_CHAT_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system", "developer": "system"}
-_MODES: Mapping[str, HookToolConfig] = {
-    "auto": {"mode": "AUTO"},
-    "any": {"mode": "ANY"},
-    "required": {"mode": "ANY"},
-    "none": {"mode": "NONE"},
-}
+_MODES: Mapping[str, ToolMode] = {"auto": "AUTO", "any": "ANY", "required": "ANY", "none": "NONE"}
+_RESULTS = ("tool", "function")
 # Of a message whose text was changed, these fields stay: calls and their signatures, and facts about the response.
 _CALLS = frozenset({"function_call", "tool_calls"})
-_FACTS = frozenset(
-    {
-        *("created", "finish_reason", "id", "model", "model_id", "model_name", "model_provider", "object"),
-        *("service_tier", "stop_reason", "system_fingerprint", "token_usage", "usage"),
-    }
+_FACTS = words(
+    """
+    created finish_reason id model model_id model_name model_provider object service_tier stop_reason
+    system_fingerprint token_usage usage
+    """
 )
-_OWN_BLOCKS = {
-    "audio",
-    "file",
-    "image",
-    "invalid_tool_call",
-    "non_standard",
-    "reasoning",
-    "server_tool_call",
-    "server_tool_call_chunk",
-    "server_tool_result",
-    "text",
-    "text-plain",
-    "tool_call",
-    "tool_call_chunk",
-    "video",
-}
+_OWN_BLOCKS = words(
+    """
+    audio file image invalid_tool_call non_standard reasoning server_tool_call server_tool_call_chunk
+    server_tool_result text text-plain tool_call tool_call_chunk video
+    """
+)
 # Of providers whose messages LangChain passes on as they are; those of OpenAI and Anthropic have their own tables.
-_BLOCKS_OF_PROVIDERS = {
-    "cache_point",
-    "code_execution_result",
-    "document_url",
-    "executable_code",
-    "file_data",
-    "function_call_signature",
-    "guard_content",
-    "input_json_delta",
-    "media",
-    "reasoning_content",
-    "reference",
-    "video_url",
-}
-_BLOCKS = frozenset().union(
-    _OWN_BLOCKS,
-    _BLOCKS_OF_PROVIDERS,
-    openai_chat.PARTS,
-    openai_items.PARTS,
-    openai_items.ITEMS,
-    anthropic.BLOCKS,
+_BLOCKS_OF_PROVIDERS = words(
+    """
+    cache_point code_execution_result document_url executable_code file_data function_call_signature
+    guard_content input_json_delta media reasoning_content reference video_url
+    """
+)
+_BLOCKS = (
+    _OWN_BLOCKS | _BLOCKS_OF_PROVIDERS | openai_chat.PARTS | openai_items.PARTS | openai_items.ITEMS | anthropic.BLOCKS
 )
 # Amazon's block for a cache mark has no type, and a text needs none.
 _UNTYPED = frozenset({"text", "cachePoint"})
@@ -141,16 +111,14 @@ def to_hook_llm_response(message: AIMessage) -> LLMResponse:
     """Return the model's answer as hooks see it."""
     _check(message, "the response")
     # Not `message.text`, which leaves out texts of other types than "text".
-    text = "".join(TEXTS.text_of_part(part) or "" for part in _parts(message))
-    candidate = responses.Candidate([text], None, 0)
     counts = ("input_tokens", "output_tokens", "total_tokens")
-    return responses.in_hook_form([candidate], message.usage_metadata, counts)
+    return responses.of_one_candidate([TEXTS.text(_FORM.parts(message))], None, message.usage_metadata, counts)
 
 
 def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -> Any:
     """The message with the hooks' text; without one, a new message."""
     (text,) = responses.texts_by_candidate(hook_response, 1)
-    return AIMessage(text) if base is None else _Form.with_text(base, text)
+    return AIMessage(text) if base is None else _FORM.with_text(base, text)
 
 
 def _tool_name(tool: Any) -> str | None:
@@ -161,33 +129,33 @@ def _tool_name(tool: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-class _Form:
-    """LangChain's messages as contents."""
+class _MessageForm(MessageForm):
+    roles: Mapping[str, Role] = {**MessageForm.roles, "developer": "system", "human": "user", "ai": "model"}
 
-    @staticmethod
-    def read(content: BaseMessage) -> Turn:
-        if content.type in ("tool", "function"):
+    def read(self, content: Any) -> Turn:
+        if content.type in _RESULTS:
             return Turn(content, "user", "", has_response=True)
-        text = "".join(TEXTS.text_of_part(part) or "" for part in _parts(content))
-        return Turn(content, _role_of(content), text, has_call=_has_calls(content))
+        return super().read(content)
 
-    @staticmethod
-    def make(role: Role, text: str) -> BaseMessage:
+    def role(self, message: Any) -> Role:
+        role = self.roles.get(message.type) or self.roles.get(getattr(message, "role", ""))
+        if role is None:
+            raise FormatError("a message", shape_of(message), "a human, AI, system or tool message of LangChain")
+        return role
+
+    def has_call(self, message: Any) -> bool:
+        return bool(getattr(message, "tool_calls", None) or getattr(message, "invalid_tool_calls", None))
+
+    def with_parts(self, message: Any, parts: list[Any]) -> Any:
+        """The message with other parts; everything else stays, but not what would show the old text beside it."""
+        content = "".join(parts) if isinstance(message.content, str) else parts or ""
+        return message.model_copy(update={"content": content, **_without_copies(message)})
+
+    def new_message(self, role: Role, text: str) -> BaseMessage:
         return {"user": HumanMessage, "model": AIMessage, "system": SystemMessage}[role](text)
 
-    @staticmethod
-    def with_text(content: Any, text: str) -> Any:
-        """The message with another text; everything else stays, but not what would show the old text beside it."""
-        has_parts = not isinstance(content.content, str)
-        update: dict[str, Any] = {"content": _replaced(content.content, text) if has_parts else text}
-        return content.model_copy(update={**update, **_without_copies(content)})
 
-    @staticmethod
-    def without_text(content: BaseMessage) -> BaseMessage | None:
-        left = [part for part in _parts(content) if TEXTS.text_of_part(part) is None]
-        if not left and not _has_calls(content):
-            return None
-        return content.model_copy(update={"content": left or "", **_without_copies(content)})
+_FORM = _MessageForm()
 
 
 def _without_copies(message: BaseMessage) -> dict[str, Any]:
@@ -199,27 +167,6 @@ def _without_copies(message: BaseMessage) -> dict[str, Any]:
         "response_metadata": {name: value for name, value in message.response_metadata.items() if name in _FACTS},
     }
     return {name: values for name, values in kept.items() if values != getattr(message, name)}
-
-
-def _parts(message: BaseMessage) -> list[Any]:
-    return [message.content] if isinstance(message.content, str) else list(message.content)
-
-
-def _replaced(parts: Sequence[Any], text: str) -> list[Any]:
-    if any(TEXTS.text_of_part(part) is not None for part in parts):
-        return replace_text(parts, text, TEXTS)
-    return [{"type": "text", "text": text}, *parts]
-
-
-def _has_calls(message: BaseMessage) -> bool:
-    return bool(getattr(message, "tool_calls", None) or getattr(message, "invalid_tool_calls", None))
-
-
-def _role_of(message: BaseMessage) -> Role:
-    role = _ROLES.get(message.type) or _CHAT_ROLES.get(getattr(message, "role", ""))
-    if role is None:
-        raise FormatError("a message", shape_of(message), "a human, AI, system or tool message of LangChain")
-    return role
 
 
 def _contents(native: Mapping[str, Any]) -> list[Any]:
@@ -238,7 +185,7 @@ def _check(message: Any, where: str) -> None:
     if not isinstance(message, BaseMessage):
         raise FormatError(where, shape_of(message), "a message of LangChain")
     content = message.content
-    if message.type in ("tool", "function") or isinstance(content, str):
+    if message.type in _RESULTS or isinstance(content, str):
         return
     for number, part in enumerate(content):
         if not isinstance(part, Mapping) or kind_of(part) or not part.keys() <= _UNTYPED:
@@ -252,14 +199,12 @@ def _put(_native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
 
 
 def _read_choice(choice: Any) -> HookToolConfig:
-    if not isinstance(choice, str):
-        return {}
-    return _MODES.get(choice, {"mode": "ANY", "allowedFunctionNames": [choice]})
+    return {"mode": "ANY", "allowedFunctionNames": [choice]} if isinstance(choice, str) else {}
 
 
 _API = requests.Api(
     name="LangChain",
-    form=_Form(),
+    form=_FORM,
     contents=_contents,
     put_contents=_put,
     config={
@@ -269,8 +214,8 @@ _API = requests.Api(
         "topK": ("top_k",),
         "stopSequences": ("stop",),
     },
+    modes=_MODES,
     read_choice=_read_choice,
-    write_choice=lambda choice: {"AUTO": "auto", "ANY": "any", "NONE": "none"}[choice.get("mode", "AUTO")],
     tool_name=_tool_name,
     can_forbid=False,  # several of its models take "none" for the name of a tool
 )

@@ -28,43 +28,24 @@ from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import check_name, listed, shape_of
-from hookline.formats.parts import replace_text
-from hookline.protocol.llm import HookToolConfig, LLMResponse
+from hookline.formats.messages import TextParts
+from hookline.formats.native import check_name, listed, shape_of, words
+from hookline.protocol.llm import HookToolConfig, LLMResponse, ToolMode
 
-_MODES: Mapping[str, HookToolConfig] = {"auto": {"mode": "AUTO"}, "required": {"mode": "ANY"}, "none": {"mode": "NONE"}}
+_MODES: Mapping[str, ToolMode] = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 _SHOWN = (UserPromptPart, SystemPromptPart, InstructionDeltaPart, SpeechPart, CompactionPart)
-_REQUEST_PARTS = frozenset(
-    {
-        "capability-load-delta",
-        "compaction",
-        "instruction-baseline",
-        "instruction-delta",
-        "model-settings-delta",
-        "retry-feedback",
-        "retry-prompt",
-        "speech",
-        "system-prompt",
-        "tool-availability-delta",
-        "tool-return",
-        "user-prompt",
-    }
+_REQUEST_PARTS = words(
+    """
+    capability-load-delta compaction instruction-baseline instruction-delta model-settings-delta
+    retry-feedback retry-prompt speech system-prompt tool-availability-delta tool-return user-prompt
+    """
 )
-_RESPONSE_PARTS = frozenset(
-    {"builtin-tool-call", "builtin-tool-return", "compaction", "file", "speech", "text", "thinking", "tool-call"}
-)
-_PROMPT_ITEMS = frozenset(
-    {
-        "audio-url",
-        "binary",
-        "cache-point",
-        "document-url",
-        "image-url",
-        "structured-content",
-        "text-content",
-        "uploaded-file",
-        "video-url",
-    }
+_RESPONSE_PARTS = words("builtin-tool-call builtin-tool-return compaction file speech text thinking tool-call")
+_PROMPT_ITEMS = words(
+    """
+    audio-url binary cache-point document-url image-url structured-content text-content uploaded-file
+    video-url
+    """
 )
 
 
@@ -109,9 +90,8 @@ def from_tool_content(content: str, output: Any) -> Any:
 def to_hook_llm_response(response: ModelResponse) -> LLMResponse:
     """Return the model's answer as hooks see it."""
     _check(response, "the response")
-    texts = [text for part in response.parts if (text := _RESPONSE_TEXTS.text_of_part(part)) is not None]
     counts = ("input_tokens", "output_tokens", "total_tokens")
-    return responses.in_hook_form([responses.Candidate(texts, None, 0)], response.usage, counts)
+    return responses.of_one_candidate(_RESPONSE_TEXTS.texts(response.parts), None, response.usage, counts)
 
 
 def from_hook_llm_response(hook_response: Mapping[str, Any], base: ModelResponse | None = None) -> ModelResponse:
@@ -121,8 +101,7 @@ def from_hook_llm_response(hook_response: Mapping[str, Any], base: ModelResponse
 
 
 def _with_text(response: ModelResponse, text: str) -> ModelResponse:
-    has_text = any(_RESPONSE_TEXTS.text_of_part(part) is not None for part in response.parts)
-    parts = replace_text(response.parts, text, _RESPONSE_TEXTS) if has_text else [TextPart(text), *response.parts]
+    parts = _RESPONSE_TEXTS.with_text(response.parts, text)
     details = {name: value for name, value in (response.provider_details or {}).items() if name != "logprobs"}
     return replace(response, parts=parts, provider_details=details or None)
 
@@ -200,44 +179,35 @@ def _request(group: _Parts) -> ModelRequest:
     return group.origin if is_same else replace(group.origin, parts=group.parts)
 
 
-class _PromptTexts:
+class _PromptTexts(TextParts):
     """The texts in a prompt of several items."""
 
-    @staticmethod
-    def text_of_part(part: Any) -> str | None:
+    def text_of_part(self, part: Any) -> str | None:
         return part if isinstance(part, str) else part.content if isinstance(part, TextContent) else None
 
-    @staticmethod
-    def is_thought(_part: Any) -> bool:
-        return False
-
-    @staticmethod
-    def part_with_text(_part: Any, text: str) -> Any | None:
+    def part_with_text(self, _part: Any, text: str) -> Any | None:
         return text or None
 
 
-class _ResponseTexts:
+class _ResponseTexts(TextParts):
     """The texts in a response."""
 
-    @staticmethod
-    def text_of_part(part: Any) -> str | None:
+    def text_of_part(self, part: Any) -> str | None:
         return part.content if isinstance(part, TextPart | SpeechPart) else None
 
-    @staticmethod
-    def is_thought(_part: Any) -> bool:
-        return False
-
-    @staticmethod
-    def part_with_text(_part: Any, text: str) -> Any | None:
+    def part_with_text(self, _part: Any, text: str) -> Any | None:
         # Without the provider's id: some providers would send their own copy of the old text.
         return TextPart(text) if text else None
+
+    def new_part(self, text: str) -> Any:
+        return TextPart(text)
 
 
 _PROMPT_TEXTS = _PromptTexts()
 _RESPONSE_TEXTS = _ResponseTexts()
 
 
-class _Form:
+class _PartsForm:
     """Instructions, responses and parts of requests as contents."""
 
     @staticmethod
@@ -245,7 +215,7 @@ class _Form:
         if isinstance(content, InstructionPart):
             return Turn(content, "system", content.content)
         if isinstance(content, ModelResponse):
-            text = "".join(_RESPONSE_TEXTS.text_of_part(part) or "" for part in content.parts)
+            text = _RESPONSE_TEXTS.text(content.parts)
             return Turn(content, "model", text, has_call=any(isinstance(one, ToolCallPart) for one in content.parts))
         part = content.parts[0] if content.parts else None
         if not isinstance(part, _SHOWN):
@@ -267,7 +237,7 @@ class _Form:
             return _with_text(content, text)
         (part,) = content.parts
         if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
-            changed: Any = replace(part, content=replace_text(part.content, text, _PROMPT_TEXTS))
+            changed: Any = replace(part, content=_PROMPT_TEXTS.with_text(part.content, text))
         elif isinstance(part, SpeechPart):
             changed = UserPromptPart(text)
         else:
@@ -277,7 +247,7 @@ class _Form:
     @staticmethod
     def without_text(content: Any) -> Any | None:
         if isinstance(content, ModelResponse):
-            left = [part for part in content.parts if _RESPONSE_TEXTS.text_of_part(part) is None]
+            left = _RESPONSE_TEXTS.others(content.parts)
             return replace(content, parts=left) if left else None
         part = content.parts[0] if isinstance(content, _Parts) else None
         if isinstance(part, InstructionDeltaPart):
@@ -285,25 +255,24 @@ class _Form:
             return _Parts([replace(part, content=None)], content.origin)
         if not isinstance(part, UserPromptPart) or isinstance(part.content, str):
             return None
-        items = [item for item in part.content if _PROMPT_TEXTS.text_of_part(item) is None]
+        items = _PROMPT_TEXTS.others(part.content)
         return _Parts([replace(part, content=items)], content.origin) if items else None
 
 
 def _text_of(part: Any) -> str:
     if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
-        return "".join(_PROMPT_TEXTS.text_of_part(item) or "" for item in part.content)
+        return _PROMPT_TEXTS.text(part.content)
     return part.content or ""
 
 
 def _read_choice(choice: Any) -> HookToolConfig:
-    if isinstance(choice, list | tuple):
-        return {"mode": "ANY", "allowedFunctionNames": [str(name) for name in choice]}
-    return _MODES.get(choice, {}) if isinstance(choice, str) else {}
+    is_list = isinstance(choice, list | tuple)
+    return {"mode": "ANY", "allowedFunctionNames": [str(name) for name in choice]} if is_list else {}
 
 
 _API = requests.Api(
     name="Pydantic AI",
-    form=_Form(),
+    form=_PartsForm(),
     contents=_contents,
     put_contents=_put,
     config={
@@ -313,8 +282,8 @@ _API = requests.Api(
         "topK": ("top_k",),
         "stopSequences": ("stop_sequences",),
     },
+    modes=_MODES,
     read_choice=_read_choice,
-    write_choice=lambda choice: {"AUTO": "auto", "ANY": "required", "NONE": "none"}[choice.get("mode", "AUTO")],
     tool_name=lambda tool: str(tool.name),
 )
 to_hook_llm_request, from_hook_llm_request = _API.to_hook, _API.from_hook

@@ -10,14 +10,12 @@ from typing import Any
 
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
-from hookline.formats.conversation import Turn
 from hookline.formats.hook_format import Role
-from hookline.formats.native import check_name, listed, shape_of
-from hookline.formats.parts import replace_text
-from hookline.protocol.llm import HookToolConfig, LLMResponse
+from hookline.formats.messages import MessageForm, TextParts
+from hookline.formats.native import check_name, listed, shape_of, words
+from hookline.protocol.llm import HookToolConfig, LLMResponse, ToolMode
 
-_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "model", "system": "system"}
-_NAMES: Mapping[Role, str] = {"user": "user", "model": "assistant", "system": "system"}
+_MODES: Mapping[str, ToolMode] = {"auto": "AUTO", "any": "ANY", "none": "NONE"}
 _ENDINGS = {
     "end_turn": "STOP",
     "stop_sequence": "STOP",
@@ -26,20 +24,11 @@ _ENDINGS = {
     "content_filtered": "SAFETY",
     "guardrail_intervened": "SAFETY",
 }
-_BLOCKS = frozenset(
-    {
-        "audio",
-        "cachePoint",
-        "citationsContent",
-        "document",
-        "guardContent",
-        "image",
-        "reasoningContent",
-        "text",
-        "toolResult",
-        "toolUse",
-        "video",
-    }
+_BLOCKS = words(
+    """
+    audio cachePoint citationsContent document guardContent image reasoningContent text toolResult toolUse
+    video
+    """
 )
 _EXPECTED = 'a message such as {"role": "user", "content": [{"text": "hi"}]}'
 
@@ -79,9 +68,9 @@ def to_hook_llm_response(response: Mapping[str, Any]) -> LLMResponse:
     """Return the model's answer as hooks see it."""
     blocks = response["message"]["content"]
     _check_blocks(blocks, "message.content")
-    texts = [text for block in blocks if (text := _Texts.text_of_part(block)) is not None]
-    candidate = responses.Candidate(texts, _ENDINGS.get(response["stop_reason"]), 0)
-    return responses.in_hook_form([candidate], response["usage"], ("inputTokens", "outputTokens", "totalTokens"))
+    counts = ("inputTokens", "outputTokens", "totalTokens")
+    ending = _ENDINGS.get(response["stop_reason"])
+    return responses.of_one_candidate(_TEXTS.texts(blocks), ending, response["usage"], counts)
 
 
 def from_hook_llm_response(hook_response: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -91,25 +80,14 @@ def from_hook_llm_response(hook_response: Mapping[str, Any], base: Mapping[str, 
         message = {"role": "assistant", "content": [{"text": text}]}
         usage = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
         return {"stop_reason": "end_turn", "message": message, "usage": usage, "metrics": {"latencyMs": 0}}
-    return {**base, "message": _with_text(base["message"], text)}
+    content = _TEXTS.with_text(base["message"]["content"], text) or [{"text": text}]
+    return {**base, "message": {**base["message"], "content": content}}
 
 
-def _with_text(message: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The message with another text; its other blocks stay."""
-    blocks = message["content"]
-    if any(_Texts.text_of_part(block) is not None for block in blocks):
-        content = replace_text(blocks, text, _Texts)
-    else:
-        content = [{"text": text}, *blocks]
-    return {**message, "content": content or [{"text": text}]}
-
-
-class _Texts:
+class _TextBlocks(TextParts):
     """The blocks of a message that hold a text."""
 
-    @staticmethod
-    def text_of_part(part: Any) -> str | None:
-        """The text of a block, or None for a block of another kind."""
+    def text_of_part(self, part: Any) -> str | None:
         if "guardContent" in part:
             text = part["guardContent"].get("text")
             return None if text is None else str(text["text"])
@@ -118,13 +96,7 @@ class _Texts:
         text = part.get("text")
         return text if isinstance(text, str) else None
 
-    @staticmethod
-    def is_thought(_part: Any) -> bool:
-        """False: thoughts are separate blocks, which hooks do not see."""
-        return False
-
-    @staticmethod
-    def part_with_text(part: Any, text: str) -> Any | None:
+    def part_with_text(self, part: Any, text: str) -> Any | None:
         """The block with another text; citations go, because they quote the old one."""
         if not text:
             return None
@@ -133,33 +105,27 @@ class _Texts:
             return {**part, "guardContent": {**guard, "text": {**guard["text"], "text": text}}}
         return {"text": text}
 
+    def new_part(self, text: str) -> Any:
+        return {"text": text}
 
-class _Form:
-    """The messages and the system prompt as contents."""
 
-    @staticmethod
-    def read(content: Any) -> Turn:
-        blocks = content["content"]
-        return Turn(
-            content,
-            _ROLES[content["role"]],
-            "".join(_Texts.text_of_part(block) or "" for block in blocks),
-            has_call=any("toolUse" in block for block in blocks),
-            has_response=any("toolResult" in block for block in blocks),
-        )
+_TEXTS = _TextBlocks()
 
-    @staticmethod
-    def make(role: Role, text: str) -> Any:
-        return {"role": _NAMES[role], "content": [{"text": text}]}
 
-    @staticmethod
-    def with_text(content: Any, text: str) -> Any:
-        return _with_text(content, text)
+class _BlocksForm(MessageForm):
+    texts = _TEXTS
 
-    @staticmethod
-    def without_text(content: Any) -> Any | None:
-        left = [block for block in content["content"] if _Texts.text_of_part(block) is None]
-        return {**content, "content": left} if left and content["role"] != "system" else None
+    def has_call(self, message: Any) -> bool:
+        return any("toolUse" in block for block in message["content"])
+
+    def has_response(self, message: Any) -> bool:
+        return any("toolResult" in block for block in message["content"])
+
+    def new_message(self, role: Role, text: str) -> Any:
+        return {"role": "assistant" if role == "model" else role, "content": [{"text": text}]}
+
+    def without_text(self, content: Any) -> Any | None:
+        return None if content["role"] == "system" else super().without_text(content)
 
 
 def _contents(native: Mapping[str, Any]) -> list[Any]:
@@ -204,23 +170,18 @@ def _read_choice(choice: Any) -> HookToolConfig:
         return {}
     if "tool" in choice:
         return {"mode": "ANY", "allowedFunctionNames": [choice["tool"]["name"]]}
-    if "any" in choice:
-        return {"mode": "ANY"}
-    return {"mode": "NONE"} if "none" in choice else {"mode": "AUTO"}
-
-
-def _write_choice(choice: HookToolConfig) -> Any:
-    return {"AUTO": {"auto": {}}, "ANY": {"any": {}}, "NONE": {"none": {}}}[choice.get("mode", "AUTO")]
+    return {"mode": next((mode for word, mode in _MODES.items() if word in choice), "AUTO")}
 
 
 _API = requests.Api(
     name="Strands",
-    form=_Form(),
+    form=_BlocksForm(),
     contents=_contents,
     put_contents=_put,
     config={},  # a model has its own configuration, which is not that of one call
+    modes=_MODES,
     read_choice=_read_choice,
-    write_choice=_write_choice,
+    write_choice=lambda word: {word: {}},
     tool_name=lambda tool: str(tool["name"]),
     can_forbid=False,
 )
