@@ -143,9 +143,9 @@ def figures_of(times: dict[str, Times], engine: dict[str, float]) -> Iterator[Fi
     yield against_node("one hook", one, NODE_GOALS[0])
     yield against_node("32 hooks", times[MANY[32].name], NODE_GOALS[1])
     yield Figure("whole event above the bare runner, one hook", engine["event_us"], 150, "µs")
-    yield Figure("whole event with one async function as a hook, log on", engine["function_us"], 45, "µs")
+    yield Figure("whole event with one async function as a hook, log on", engine["function_us"], 60, "µs")
     inline = "the same with a plain function on the loop (`thread=False`)"
-    yield Figure(inline, engine["function_inline_us"], 30, "µs")
+    yield Figure(inline, engine["function_inline_us"], 45, "µs")
     in_thread = "the same with a plain function in a thread, above `run_in_executor`"
     yield Figure(in_thread, engine["function_thread_us"], 45, "µs")
     yield Figure("1,000 events a second, async function, log on: p99", engine["steady_p99_ms"], 1, "ms")

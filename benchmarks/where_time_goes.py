@@ -24,6 +24,7 @@ from hookline.log.write.logger import HookLogger
 from hookline.log.write.sink import FileSink
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.verdict import HookExecutionResult
+from hookline.runners.invocation import HookInvocation
 from hookline.runners.process.batch import ChildJob, run_children
 from hookline.settings.decode.settings import decode_settings
 
@@ -79,7 +80,7 @@ class InstantRunner(HookRunner):
         event_input: Mapping[str, Any],  # noqa: ARG002 - nobody is told
     ) -> list[HookExecutionResult]:
         """The results of hooks that all ended the same."""
-        return [to_result(hook, self._outcome, b"", {}) for hook in hooks]
+        return [to_result(HookInvocation(hook=hook, hook_input={}, stdin=b"", env={}), self._outcome) for hook in hooks]
 
 
 async def event_without_process(rounds: int, folder: str) -> float:

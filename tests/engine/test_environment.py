@@ -65,7 +65,7 @@ def test_entries_that_no_environment_can_hold_are_left_out() -> None:
         b"BYTES": b"ok",
         "OK": "ok",
     }
-    assert Inherited(odd).in_directory("/p") == {"BYTES": "ok", "OK": "ok", **dict.fromkeys(NAMES, "/p")}
+    assert Inherited(odd).in_directory("/p") == {"OK": "ok", **dict.fromkeys(NAMES, "/p")}
 
 
 def test_hooks_inherit_the_environment_as_it_is_now(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_an_environment_with_its_own_ideas_costs_no_guard(project: Path) -> None
 
 
 def test_a_thread_that_changes_the_environment_costs_no_hook() -> None:
-    """The environment is read as it was at one moment."""
+    """A variable that is removed while the environment is read is left out."""
 
     class Changing(dict[bytes, bytes]):
         """Loses its variables between the look at their names and the look at their values."""
@@ -158,4 +158,4 @@ def test_a_thread_that_changes_the_environment_costs_no_hook() -> None:
             return iter(names)
 
     environ: Any = os._Environ[Any](Changing({b"A": b"1"}), os.fsencode, os.fsdecode, os.fsencode, os.fsdecode)
-    assert Inherited(environ).in_directory("/p") == {"A": "1", **dict.fromkeys(NAMES, "/p")}
+    assert Inherited(environ).in_directory("/p") == dict.fromkeys(NAMES, "/p")

@@ -725,7 +725,7 @@ def test_an_event_comes_to_a_verdict(project: Path) -> None:
 def test_a_fault_of_ours_blocks_where_the_settings_say_so(project: Path, event: HookEventName, lifecycle: str) -> None:
     """With `onFault: block`, an event that can block does so when the engine fails; the others go on."""
     handler = make_handler(project, {event.value: [group("true")]}, runner=Broken(), lifecycle=lifecycle)
-    handler.rules = EngineRules(on_fault=OnError.BLOCK)
+    handler.use(handler.runner, EngineRules(on_fault=OnError.BLOCK))
     verdict = asyncio.run(handler.fire(event, {"tool_name": "ls", "tool_input": {}, "llm_request": {}}))
     can_block = event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL) or (
         lifecycle == "apply" and event in (HookEventName.BEFORE_AGENT, HookEventName.PRE_COMPRESS)

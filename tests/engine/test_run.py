@@ -11,7 +11,7 @@ import pytest
 from tests.patience import with_enough_time
 
 from hookline.engine.decide import decide
-from hookline.engine.outcome import result_of
+from hookline.engine.outcome import to_result
 from hookline.engine.plan import plan
 from hookline.engine.run import HookRunner, blocked_by, skips
 from hookline.protocol.answers import Answer, deny, read_object, warning_from_stderr
@@ -679,5 +679,5 @@ def test_a_text_over_http_is_no_yes(body: bytes, blocks: bool, dialect: str, tmp
     server = hook(target, on_error=OnError.BLOCK, dialect=dialect)
     given = told(tmp_path, transcript_path="", tool_name="write_file", tool_input={})
     (invocation,) = prepare([server], given, b"{}", {})
-    result = result_of(invocation, ChildOutcome(exit_code=0, stdout=body))
+    result = to_result(invocation, ChildOutcome(exit_code=0, stdout=body))
     assert result.blocks is blocks

@@ -71,13 +71,18 @@ class EventLog:
         self._fired_by = fired_by
         self._session = session
         self._unmatched = UnmatchedCounter()
-        self.policy: int | None = None
-        """The version of the company's policy in force."""
-        self.digest_of: DigestOf | None = None
-        """Makes the fingerprint of a hook that has run; called in the log's thread, if at all."""
+        self._policy: int | None = None
+        self._digest_of: DigestOf | None = None
         self._reported: set[str] = set()
         self.failures = FailureNotice(agent)
         """Shows the user which hooks failed."""
+
+    def use(self, policy: int | None, digest_of: DigestOf | None) -> None:
+        """Set the version of the company's policy, and what makes the fingerprint of a hook that has run.
+
+        `digest_of` is called in the log's thread.
+        """
+        self._policy, self._digest_of = policy, digest_of
 
     def planned(self, plan: HookExecutionPlan) -> None:
         """Logs why each skipped hook is not going to run."""
@@ -130,13 +135,13 @@ class EventLog:
         for run in verdict.runs:
             if run.answer is not None and run.answer.doubt is not None:
                 self._report_unheard(run, run.answer.doubt)
-        asked_by = {**self._asked_by(session), **({} if self.policy is None else {"policy": self.policy})}
+        asked_by = {**self._asked_by(session), **({} if self._policy is None else {"policy": self._policy})}
         if any(run.hook.is_canary and run.blocks for run in verdict.runs):
             asked_by["fired_by"] = FiredBy.CANARY.value
         if verdict.arguments is not None:
             arguments = verdict.arguments
         facts = (verdict, time.time(), fire_id, session, self._log.project, asked_by, model)
-        self._log.write(_Fired(*facts, self.digest_of, call_of(arguments)))
+        self._log.write(_Fired(*facts, self._digest_of, call_of(arguments)))
 
     def late(self, run: HookExecutionResult) -> None:
         """Logs what a hook did that ran beside the agent; called in another thread."""
@@ -185,7 +190,7 @@ class EventLog:
             "subject": verdict.subject,
             "call": call_of(arguments),
             **self._asked_by(),
-            **({} if self.policy is None else {"policy": self.policy}),
+            **({} if self._policy is None else {"policy": self._policy}),
         }
         self._log.write(_event(verdict, facts, untrusted=untrusted))
 

@@ -10,9 +10,11 @@ import msgspec
 from hookline.engine.decide import decide
 from hookline.engine.event_log import EventLog
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.plan import HookPlanner, PlannedEvent
+from hookline.engine.plan import HookPlanner
 from hookline.engine.run import HookRunner, skips
 from hookline.engine.selection import ToolLimits, limits_in_force
+from hookline.engine.whole import why_not_whole
+from hookline.extensions import lazy_module
 from hookline.protocol.arguments import ToolArguments
 from hookline.protocol.constants import Decider, OnError
 from hookline.protocol.events import (
@@ -37,26 +39,27 @@ from hookline.protocol.text.json_text import utc_timestamp
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
 
 if TYPE_CHECKING:
+    from hookline.engine import mediation
+    from hookline.protocol import messages
     from hookline.protocol.llm import GenerateContentParameters  # a dataclass, which is slow to load
     from hookline.protocol.messages import AddressedResponse, Message, MessageBus, Subscription
+else:  # few programs have a bus
+    mediation = lazy_module("hookline.engine.mediation")
+    messages = lazy_module("hookline.protocol.messages")
 
-# Asking an enumeration for one of its members takes measurable time in every event.
-_BLOCK = OnError.BLOCK
-_NUMBER_BITS = 64
-_PLAIN = frozenset({str, bool, float, type(None)})
 _ABOUT_TOOLS = frozenset({HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.BEFORE_TOOL})
 
 
 class EngineRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What applies to every event, whatever its hooks answer. New settings replace it as a whole."""
+    """The rules for every event, whatever its hooks answer."""
 
     on_fault: OnError = OnError.ALLOW
     refusal: tuple[str, Decider] | None = None
-    """The reason for which every event that can block does: a settings file that was never read, or the policy."""
+    """Why every event that can block is blocked: an unreadable settings file, or the policy."""
     agents_off: str | None = None
-    """The reason for which no tool and no model may be called: a switch of the company's policy."""
+    """Why no tool and no model may be called: the kill switch of the company's policy."""
     applies_lifecycle: bool = False
-    """True if answers to lifecycle events are applied, as far as the settings could be read."""
+    """True if answers to lifecycle events are applied."""
 
 
 class HookEventHandler:
@@ -83,24 +86,26 @@ class HookEventHandler:
         self._event_log = event_log
         self._observer = observer
         self.shows_failures = observer is None or not observer.shows_failures
-        """Whether the user is shown hooks that failed; False where the caller does it."""
-        self.rules = rules or EngineRules()
+        """True if failed hooks are reported on stderr; False if the caller shows them."""
+        self._rules = rules or EngineRules()
         self._has_changed = has_changed
         self._refresh = refresh
         self._limits = ToolLimits()
         self._bus = bus
         self._subscription: Subscription | None = None
         if bus is not None:
-            from hookline.protocol.messages import MessageBusType  # noqa: PLC0415 - few programs have a bus
+            self._subscription = bus.subscribe(messages.MessageBusType.HOOK_EXECUTION_REQUEST, self.serve)
 
-            self._subscription = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self.serve)
+    def use(self, runner: HookRunner, rules: EngineRules) -> None:
+        """Replace the runner and the rules, for the next event."""
+        self.runner, self._rules = runner, rules
 
     async def fire_before_tool_event(
         self, tool_name: str, tool_input: Mapping[str, Any], *, mcp_context: Mapping[str, Any] | None = None
     ) -> AggregatedHookResult:
         """Fires BeforeTool."""
         fields = {"tool_name": tool_name, "tool_input": tool_input}
-        return await self._result(HookEventName.BEFORE_TOOL, _with_mcp_context(fields, mcp_context))
+        return await self._result(HookEventName.BEFORE_TOOL, fields, mcp_context)
 
     async def fire_after_tool_event(
         self,
@@ -112,7 +117,7 @@ class HookEventHandler:
     ) -> AggregatedHookResult:
         """Fires AfterTool."""
         fields = {"tool_name": tool_name, "tool_input": tool_input, "tool_response": tool_response}
-        return await self._result(HookEventName.AFTER_TOOL, _with_mcp_context(fields, mcp_context))
+        return await self._result(HookEventName.AFTER_TOOL, fields, mcp_context)
 
     async def fire_before_model_event(
         self, llm_request: "GenerateContentParameters | Mapping[str, Any]"
@@ -194,12 +199,12 @@ class HookEventHandler:
             limits = None
         elif session is None:
             limits = self._limits
-        progress = _Progress(arguments=arguments, at_permission_request=at_permission_request)
+        progress = _Progress(event=event, limits=limits, arguments=arguments, at_permission=at_permission_request)
         session_token = current_session.set(session)
         floor = () if limits is None or event is not HookEventName.BEFORE_MODEL else limits.before_model
         limits_token = limits_in_force.set(floor)
         try:
-            return await self._fire_and_log(event, fields, progress, limits)
+            return await self._fire_and_log(progress, fields)
         finally:
             limits_in_force.reset(limits_token)
             current_session.reset(session_token)
@@ -231,16 +236,15 @@ class HookEventHandler:
             current_session.reset(token)
         return True
 
-    async def _fire_and_log(
-        self, event: HookEventName, fields: Mapping[str, Any], progress: "_Progress", limits: ToolLimits | None = None
-    ) -> Verdict:
+    async def _fire_and_log(self, progress: "_Progress", fields: Mapping[str, Any]) -> Verdict:
+        event = progress.event
         try:
-            verdict = await self._decide(event, fields, progress, limits)
-            if limits is not None and event is not HookEventName.BEFORE_TOOL:
-                limits.follow(verdict)
+            verdict = await self._decide(progress, fields)
+            if progress.limits is not None and event is not HookEventName.BEFORE_TOOL:
+                progress.limits.follow(verdict)
         except Exception as error:  # noqa: BLE001 - the door: a fault in hookline is logged and never stops the agent
             self._event_log.failed(event, progress.stage, error, "so its hooks had no effect", progress.fire_id)
-            verdict = self._failure(event, progress, error)
+            verdict = self._failure(progress, error)
             self._event_log.decided(verdict, progress.fire_id or new_fire_id(), fields.get("tool_input"))
             self._observe(event, lambda observer: observer.hooks_finished(verdict))
             return verdict
@@ -258,28 +262,29 @@ class HookEventHandler:
                 self._event_log.fired(verdict, progress.fire_id, progress.session, progress.model, arguments)
             except Exception as error:  # noqa: BLE001 - the decision stands, even if it can't be written down
                 self._event_log.failed(event, "logging", error, "so the log lacks what its hooks did", progress.fire_id)
-            if self._observer is not None:
-                self._observe(event, lambda observer: observer.hooks_finished(verdict))
+            self._observe(event, lambda observer: observer.hooks_finished(verdict))
         return verdict
 
-    async def _decide(
-        self, event: HookEventName, fields: Mapping[str, Any], progress: "_Progress", limits: ToolLimits | None
-    ) -> Verdict:
+    async def _decide(self, progress: "_Progress", fields: Mapping[str, Any]) -> Verdict:
         """Plan the hooks of an event, run them, and decide; an event that is decided without hooks is logged here."""
-        started = time.perf_counter()
+        event, started = progress.event, time.perf_counter()
         if self._has_changed():
             self._refresh()
         field = EVENT_TABLE[event].subject
         given = fields.get(field) if field is not None else None
         # The text itself: `str()` of a member of an enumeration may be another text.
         subject = str.__str__(given) if isinstance(given, str) else None
-        if (refused := self._refused(event, subject, limits)) is not None:
+        if (refused := self._refused(event, subject, progress.limits)) is not None:
             return self._without_running(refused, fields)
-        planned = self._planner.planned(event, subject, at_permission_request=progress.at_permission_request)
+        planned = self._planner.planned(event, subject, at_permission_request=progress.at_permission)
         plan = planned.plan
         if not plan.hooks:
-            return self._without_hooks(planned, fields)
-        if event is HookEventName.BEFORE_TOOL and (why := _why_not_shown(fields.get("tool_input"))) is not None:
+            verdict = Verdict(event=event, subject=subject)
+            if planned.untrusted:
+                return self._without_running(verdict, fields, planned.untrusted)
+            self._event_log.nothing_ran(event, subject, planned.why_nothing_runs)
+            return verdict
+        if event is HookEventName.BEFORE_TOOL and (why := why_not_whole(fields.get("tool_input"))) is not None:
             return self._without_running(blocked(Verdict(event=event, subject=subject), why, Decider.FAULT), {})
         progress.stage, progress.plan, progress.fire_id = "translation", plan, new_fire_id()
         hook_input = self._build_input(event, fields)
@@ -302,7 +307,7 @@ class HookEventHandler:
         )
         if verdict.ask:
             verdict = msgspec.structs.replace(verdict, fire=progress.fire_id)
-        if self.rules.on_fault is _BLOCK and not verdict.blocked and self._can_block(event, plan):
+        if self._rules.on_fault is OnError.BLOCK and not verdict.blocked and self._can_block(event, plan):
             short = next((run for run in runs if run.is_shortage), None)
             return verdict if short is None else as_block(verdict, f"{short.hook.label}: {short.error}")
         return verdict
@@ -313,36 +318,24 @@ class HookEventHandler:
             why = limits.why_refused(subject)
             if why is not None:  # a hook restricted the tools before
                 return blocked(Verdict(event=event, subject=subject), why, Decider.HOOK)
-        if self.rules.agents_off is None and self.rules.refusal is None:
-            return None
         refused = self._why_refused(event)
         return None if refused is None else blocked(Verdict(event=event, subject=subject, success=False), *refused)
 
-    def _without_running(self, verdict: Verdict, fields: Mapping[str, Any]) -> Verdict:
+    def _without_running(self, verdict: Verdict, fields: Mapping[str, Any], untrusted: tuple[str, ...] = ()) -> Verdict:
         """Log a verdict that was reached without running a hook."""
-        self._event_log.decided(verdict, new_fire_id(), fields.get("tool_input"))
+        self._event_log.decided(verdict, new_fire_id(), fields.get("tool_input"), untrusted)
         return verdict
 
-    def _without_hooks(self, planned: PlannedEvent, fields: Mapping[str, Any]) -> Verdict:
-        """Log an event that no hook ran for: with a record if untrusted hooks are the reason, else by counting it."""
-        event, subject = planned.plan.event, planned.plan.subject
-        verdict = Verdict(event=event, subject=subject)
-        if planned.untrusted:
-            self._event_log.decided(verdict, new_fire_id(), fields.get("tool_input"), planned.untrusted)
-        else:
-            self._event_log.nothing_ran(event, subject, planned.why_nothing_runs)
-        return verdict
-
-    def _failure(self, event: HookEventName, progress: "_Progress", error: Exception) -> Verdict:
-        subject = None if progress.plan is None else progress.plan.subject
+    def _failure(self, progress: "_Progress", error: Exception) -> Verdict:
+        event, subject = progress.event, None if progress.plan is None else progress.plan.subject
         verdict = failure_verdict(event, subject, error, progress.stage)
-        if self.rules.on_fault is OnError.ALLOW or not self._can_block(event, progress.plan):
+        if self._rules.on_fault is OnError.ALLOW or not self._can_block(event, progress.plan):
             return verdict
         return as_block(verdict, f"hookline failed while {progress.stage} ({type(error).__name__})")
 
     def _why_refused(self, event: HookEventName) -> tuple[str, Decider] | None:
         """Return the reason for which an event is blocked whatever its hooks answer, and the decider; or None."""
-        rules = self.rules
+        rules = self._rules
         if rules.agents_off is not None and event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL):
             return rules.agents_off, Decider.SWITCH
         return rules.refusal if rules.refusal is not None and self._can_block(event) else None
@@ -350,21 +343,21 @@ class HookEventHandler:
     def _can_block(self, event: HookEventName, plan: HookExecutionPlan | None = None) -> bool:
         if event not in LIFECYCLE_EVENTS:
             return EVENT_TABLE[event].can_block
-        applies = self.rules.applies_lifecycle if plan is None else any(hook.is_enforced for hook in plan.hooks)
+        applies = self._rules.applies_lifecycle if plan is None else any(hook.is_enforced for hook in plan.hooks)
         return EVENT_TABLE[event].can_block and applies
 
     async def serve(self, message: "Message") -> None:
         """Answers a request on the bus."""
         if self._bus is not None:
-            # Buses of other packages may have no `is_authenticated`.
+            # A bus of another package may lack `is_authenticated`; its askers are not believed.
             is_authenticated = getattr(self._bus, "is_authenticated", False) is True
             await self._bus.publish(await self.respond(message, is_authenticated=is_authenticated))
 
     async def respond(self, message: "Message", *, is_authenticated: bool = False) -> "AddressedResponse":
         """The response to a request; `is_authenticated` says whether its `asker` can be believed."""
-        from hookline.engine.mediation import respond  # noqa: PLC0415 - few programs have a bus
-
-        return await respond(message, self._fire_for_bus, self._in_hook_form, is_authenticated=is_authenticated)
+        return await mediation.respond(
+            message, self._fire_for_bus, self._in_hook_form, is_authenticated=is_authenticated
+        )
 
     async def _fire_for_bus(
         self, event: HookEventName, fields: Mapping[str, Any], session: SessionFacts | None = None
@@ -372,7 +365,7 @@ class HookEventHandler:
         """Fire an event of another program, whose requests don't change which tools this one's model may call."""
         token = current_session.set(session)
         try:
-            return await self._fire_and_log(event, fields, _Progress())
+            return await self._fire_and_log(_Progress(event=event), fields)
         finally:
             current_session.reset(token)
 
@@ -386,7 +379,11 @@ class HookEventHandler:
         if self._subscription is not None:
             self._subscription()
 
-    async def _result(self, event: HookEventName, fields: Mapping[str, Any]) -> AggregatedHookResult:
+    async def _result(
+        self, event: HookEventName, fields: Mapping[str, Any], mcp_context: Mapping[str, Any] | None = None
+    ) -> AggregatedHookResult:
+        if mcp_context is not None:
+            fields = {**fields, "mcp_context": mcp_context}
         verdict = await self.fire(event, fields)
         if verdict.plan is None and verdict.success:
             return make_empty_success_result()
@@ -419,38 +416,22 @@ class HookEventHandler:
         """The fields with the model's request and response in the form that hooks read."""
         if "llm_request" not in fields and "llm_response" not in fields:
             return fields
-        # Loaded on use: most events are about tools.
-        from hookline.formats.genai.request import is_sdk_request  # noqa: PLC0415
-        from hookline.formats.genai.response import is_sdk_response  # noqa: PLC0415
-        from hookline.formats.genai.translator import default_hook_translator  # noqa: PLC0415
+        from hookline.formats.genai import request, response, translator  # noqa: PLC0415 - most events are about tools
 
-        translator = self._translator or default_hook_translator
+        to_hook_form = self._translator or translator.default_hook_translator
         translated: dict[str, Any] = {}
-        if "llm_request" in fields and not _is_in_hook_form(request := fields["llm_request"], is_sdk_request):
-            translated["llm_request"] = translator.to_hook_llm_request(request)
-        if "llm_response" in fields and not _is_in_hook_form(response := fields["llm_response"], is_sdk_response):
-            translated["llm_response"] = translator.to_hook_llm_response(response)
+        if "llm_request" in fields and translator.needs_translation(fields["llm_request"], request.is_sdk_request):
+            translated["llm_request"] = to_hook_form.to_hook_llm_request(fields["llm_request"])
+        if "llm_response" in fields and translator.needs_translation(fields["llm_response"], response.is_sdk_response):
+            translated["llm_response"] = to_hook_form.to_hook_llm_response(fields["llm_response"])
         return {**fields, **translated}
 
 
-def _why_not_shown(arguments: Any) -> str | None:
-    """Why hooks can't be shown the arguments of a call as they are, or None."""
-    if type(arguments) is dict and all(
-        type(key) is str and (type(value) in _PLAIN or _is_short(value)) for key, value in arguments.items()
-    ):
-        return None
-    from hookline.engine.whole import why_not_whole  # noqa: PLC0415 - most arguments are texts and numbers
-
-    return why_not_whole(arguments)
-
-
-def _is_short(value: Any) -> bool:
-    return type(value) is int and value.bit_length() < _NUMBER_BITS
-
-
 class _Progress(msgspec.Struct):
-    """How far an event has come, for the report of a fault."""
+    """One event on its way, and how far it has come: the report of a fault names the stage."""
 
+    event: HookEventName
+    limits: ToolLimits | None = None
     stage: str = "planning"
     plan: HookExecutionPlan | None = None
     session: str = ""
@@ -459,18 +440,9 @@ class _Progress(msgspec.Struct):
     """Set when its hooks are about to start."""
     arguments: ToolArguments | None = None
     """The rules for the arguments of the tool that it is about."""
-    at_permission_request: bool = False
+    at_permission: bool = False
 
 
 def new_fire_id() -> str:
     """Return a new identifier of an event in the log."""
     return os.urandom(5).hex()
-
-
-def _is_in_hook_form(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:
-    """True for what needs no translation: an object in hook form, or what is no request or response at all."""
-    return not is_sdk(value) if isinstance(value, Mapping) else isinstance(value, str | int | float | list | None)
-
-
-def _with_mcp_context(fields: dict[str, Any], mcp_context: Mapping[str, Any] | None) -> dict[str, Any]:
-    return fields if mcp_context is None else {**fields, "mcp_context": mcp_context}

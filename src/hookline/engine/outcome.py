@@ -1,7 +1,7 @@
 """The outcome of a hook's process, request or call → the result of its run."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -14,39 +14,25 @@ from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.exit_text import show_ending, show_ms
 from hookline.protocol.text.near_misses import shortened
 from hookline.protocol.verdict import HookExecutionResult
+from hookline.runners.dialect import doubt_about, read_answer
 from hookline.runners.invocation import HookInvocation
 from hookline.runners.process.job import ChildOutcome
-
-if TYPE_CHECKING:
-    from hookline.runners.invocation import DialectInput
 
 EXIT_CODE_SUCCESS = 0
 EXIT_CODE_BLOCKING_ERROR = 2
 
-# Asking an enumeration for one of its members takes measurable time in every run.
-_ALLOW = OnError.ALLOW
 # A final guard can't change the arguments that it judged.
 _REWRITES = frozenset({"tool_input", "updatedInput", "replacesInput"})
 # Answers that need no advice on any event.
 _PLAIN_ANSWERS: tuple[Mapping[str, Any], ...] = ({}, {"decision": "allow"})
 
 
-def result_of(invocation: HookInvocation, outcome: ChildOutcome) -> HookExecutionResult:
-    """Return the result of one run."""
-    return to_result(invocation.hook, outcome, invocation.stdin, invocation.hook_input, invocation.dialect_input)
-
-
-def to_result(
-    hook: HookEntry,
-    outcome: ChildOutcome,
-    stdin: bytes,
-    hook_input: Mapping[str, Any],
-    dialect_input: "DialectInput | None" = None,
-) -> HookExecutionResult:
+def to_result(invocation: HookInvocation, outcome: ChildOutcome) -> HookExecutionResult:
     """Return the result of one run: exit code 0 means read stdout, 2 means deny, any other that the hook failed.
 
-    The output of a hook of another agent (`dialect_input`) is read by the rules of that agent instead.
+    The output of a hook of another agent is read by the rules of that agent instead.
     """
+    hook, dialect_input = invocation.hook, invocation.dialect_input
     stdout = outcome.stdout.decode("utf-8", "replace")
     stderr = outcome.stderr.decode("utf-8", "replace")
     error = outcome.error or (f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else None)
@@ -56,8 +42,6 @@ def to_result(
     if error is not None:
         pass
     elif dialect_input is not None:
-        from hookline.runners.dialect import read_answer  # noqa: PLC0415 - few hooks are of other agents
-
         given = read_answer(dialect_input, outcome, _reads(hook), rank=hook.rank)
         answer, advice, error, success = given.answer, given.complaints, given.fault, success and not given.failed
     elif outcome.exit_code == EXIT_CODE_BLOCKING_ERROR:
@@ -67,12 +51,11 @@ def to_result(
     elif outcome.stdout_truncated:
         advice = (_cut(outcome),)
     elif stdout:
-        reads = EVENT_TABLE[hook.event].reads
-        answer = read_stdout(stdout, reads - _REWRITES if hook.final else reads, rank=hook.rank)
+        answer = read_stdout(stdout, _reads(hook), rank=hook.rank)
     if answer is not None and answer.given not in _PLAIN_ANSWERS:
         advice = advise(hook, answer)
         if answer.replaces_input is True:
-            answer = as_changes(answer, hook_input)
+            answer = as_changes(answer, invocation.hook_input)
     result = HookExecutionResult(
         hook=hook,
         event=hook.event,
@@ -85,7 +68,7 @@ def to_result(
         duration_ms=outcome.duration_ms,
         way=outcome.way,
         worker=outcome.worker,
-        stdin=stdin,
+        stdin=invocation.stdin,
         stdout=stdout,
         stderr=stderr,
         answer=answer,
@@ -96,7 +79,7 @@ def to_result(
     )
     if outcome.is_status_lost:
         return _unknown(result)
-    return result if hook.on_error is _ALLOW else _fail_closed(result, is_cut=outcome.stdout_truncated)
+    return result if hook.on_error is OnError.ALLOW else _fail_closed(result, is_cut=outcome.stdout_truncated)
 
 
 def left_running(invocation: HookInvocation) -> HookExecutionResult:
@@ -133,8 +116,6 @@ def _fail_closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionR
         return result
     doubt = None if result.answer is None else result.answer.doubt
     if result.hook.dialect != OWN_DIALECT and result.stdout and doubt is None:
-        from hookline.runners.dialect import doubt_about  # noqa: PLC0415 - few hooks are of other agents
-
         doubt = doubt_about(result.stdout)
     if not result.success:
         why = show_ending(result)

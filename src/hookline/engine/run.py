@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hookline.engine.event_table import EVENT_TABLE, can_block
-from hookline.engine.outcome import left_running, result_of, to_result
+from hookline.engine.outcome import left_running, to_result
 from hookline.engine.plan import TrustCheck, ask_trust, everything_is_trusted, refused
 from hookline.engine.rewrites import in_normal_form, no_change, normal_change
 from hookline.log.consent import user_name
@@ -20,7 +20,7 @@ from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind
 from hookline.runners.background import BACKGROUND
-from hookline.runners.context import OnEnd, RunContext, indexed
+from hookline.runners.context import OnEnd, RunContext
 from hookline.runners.dialect import prepare, why_not_run
 from hookline.runners.invocation import HookInvocation
 from hookline.runners.process.batch import ChildLimits
@@ -55,22 +55,22 @@ class HookRunner:
         agent: str | None = None,
         why_untrusted: TrustCheck = everything_is_trusted,
     ) -> None:
-        """Takes its options.
+        """Take the options of all events.
 
         Args:
             limits: how much a hook may write, and how many may run.
-            environ: what hooks inherit, as it is when they start; this program's own environment if not given.
-            passes: which variables of it, by their names; all if not given.
-            on_environment: called with all of it when it has changed since the last event.
+            environ: the environment that hooks inherit, read at each event; by default this program's own.
+            passes: selects the variables that hooks inherit, by name; by default all.
+            on_environment: called with the environment when it has changed since the last event.
             on_end: called for each hook that ends, while others may still run.
             http_allow: other machines that hooks of the type http may be on.
-            on_late: called with the result of each hook that ran beside the agent, in another thread.
-            warm_policy: which hooks may have interpreters that wait for their events; none, if not given.
-            resources: the processes of workers, and connections.
+            on_late: called in another thread with the result of each background hook.
+            warm_policy: selects the hooks that may have warm interpreters; by default none.
+            resources: worker processes and connections.
             agent: the agent that fires the events, for workers on other machines.
             why_untrusted: called again before hooks that wait for others, which may change their scripts.
-            directory: where hooks run, if not in the `cwd` of their input: scripts are found, and trusted, there.
-            must_exist: whether hooks fail without that directory; else they run in the nearest above that is there.
+            directory: where hooks run and their scripts are trusted; by default the `cwd` of the input.
+            must_exist: True if hooks fail without that directory; else they run in its nearest existing parent.
         """
         self._limits = limits or ChildLimits()
         self._inherited = Inherited(os.environ if environ is None else environ, passes, on_environment)
@@ -80,30 +80,23 @@ class HookRunner:
         self._directory = directory
         self._must_exist = must_exist
         self.warm_policy = warm_policy or WarmPolicy(0)
-        """The interpreters that wait for events."""
         self._agent = agent
         self._why_untrusted = why_untrusted
         self.resources = resources or EngineResources(WorkerSources(), fleet=FleetSettings())
-        """The processes of workers, and connections."""
 
     async def run(
         self, plan: HookExecutionPlan, event_input: Mapping[str, Any], arguments: ToolArguments | None = None
     ) -> list[HookExecutionResult]:
-        """Runs the hooks of a plan, and returns their results in plan order.
+        """Run the hooks of a plan, and return their results in plan order.
 
-        Where hooks of several layers can block, each layer's hooks start when those of less trusted layers have ended,
-        and their input has the changes of those. Final guards come last. `arguments` gives every change of a tool's
-        arguments its normal form before the next hook sees it.
+        Where hooks of several layers can block, the hooks of a layer start when those of the less trusted layers have
+        ended, and their input has the changes of those. Final guards run last. `arguments` brings each change of a
+        tool's arguments into normal form before the next hook sees it.
         """
-        if plan.is_of_functions:
-            # The log has to know the secrets of the environment even if no process gets it.
-            self._inherited.in_directory(str(event_input["cwd"]) if self._directory is None else self._directory)
-            runs = await _call_functions(plan.hooks, event_input, self._on_end)
-            return runs if arguments is None else _in_normal_form(runs, event_input, arguments)
         first, last = plan.hooks[0], plan.hooks[-1]
         if (first.rank == last.rank and not last.final) or not any(map(can_block, plan.hooks)):
             return await self._execute(plan.hooks, event_input, arguments, is_chain=plan.sequential)
-        runs = []
+        runs: list[HookExecutionResult] = []
         for planned, is_chain in _steps(plan.hooks):
             hooks = self._as_trusted_now(planned) if runs else planned
             hook_input = _next_input(event_input, runs, hooks, arguments)
@@ -114,8 +107,7 @@ class HookRunner:
         self, hooks: _Hooks, hook_input: Mapping[str, Any], arguments: ToolArguments | None, *, is_chain: bool
     ) -> list[HookExecutionResult]:
         if is_chain:
-            more = () if arguments is None else (arguments,)
-            return await self.execute_hooks_sequential(hooks, hook_input, *more)
+            return await self.execute_hooks_sequential(hooks, hook_input, arguments)
         runs = await self.execute_hooks_parallel(hooks, hook_input)
         return runs if arguments is None else _in_normal_form(runs, hook_input, arguments)
 
@@ -157,33 +149,29 @@ class HookRunner:
         self, invocations: Sequence[HookInvocation], context: RunContext
     ) -> list[HookExecutionResult]:
         """Start all hooks at once; the event does not wait for those that run in the background."""
-        waiting = []
-        for each in invocations:
-            if each.hook.is_async and each.fault is None:
+        is_late = [each.hook.is_async and each.fault is None for each in invocations]
+        for each, late in zip(invocations, is_late, strict=True):
+            if late:
                 BACKGROUND.spawn(self._run_late(each, context), self._on_late)
-            else:
-                waiting.append(each)
+        waiting = [each for each, late in zip(invocations, is_late, strict=True) if not late]
         outcomes = iter(await run_all(waiting, context) if waiting else ())
-        left = {id(each) for each in invocations} - {id(each) for each in waiting}
-        return [left_running(each) if id(each) in left else result_of(each, next(outcomes)) for each in invocations]
+        return [
+            left_running(each) if late else to_result(each, next(outcomes))
+            for each, late in zip(invocations, is_late, strict=True)
+        ]
 
     async def _run_late(self, invocation: HookInvocation, context: RunContext) -> None:
         (outcome,) = await run_all((invocation,), msgspec.structs.replace(context, on_end=None))
         if self._on_late is not None:
-            self._on_late(result_of(invocation, outcome))
+            self._on_late(to_result(invocation, outcome))
 
     async def _in_each_project(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once, those of each project in its own directory."""
-        groups: dict[str | None, list[HookEntry]] = {}
-        for hook in hooks:
-            groups.setdefault(hook.project, []).append(hook)
-        runs = await asyncio.gather(*(self.execute_hooks_parallel(group, event_input) for group in groups.values()))
-        found = {
-            id(hook): run
-            for group, done in zip(groups.values(), runs, strict=True)
-            for hook, run in zip(group, done, strict=True)
-        }
-        return [found[id(hook)] for hook in hooks]
+        projects = dict.fromkeys(hook.project for hook in hooks)
+        groups = [[hook for hook in hooks if hook.project == project] for project in projects]
+        done = await asyncio.gather(*(self.execute_hooks_parallel(group, event_input) for group in groups))
+        runs = {id(run.hook): run for group in done for run in group}
+        return [runs[id(hook)] for hook in hooks if id(hook) in runs]
 
     async def execute_hooks_sequential(
         self, hooks: _Hooks, event_input: Mapping[str, Any], arguments: ToolArguments | None = None
@@ -199,25 +187,14 @@ class HookRunner:
                 continue
             now = self._as_trusted_now((hook,)) if runs else (hook,)
             ended = await self._execute(now, hook_input, arguments, is_chain=False)
+            is_first = not runs
             for run in _of_planned((hook,), now, ended):
-                if runs and run.answer is not None:
-                    chained = msgspec.structs.replace(run.answer, is_chained=True)
-                    runs.append(msgspec.structs.replace(run, answer=chained))
-                else:
-                    runs.append(run)
+                answer = run.answer
+                if not is_first and answer is not None:
+                    answer = msgspec.structs.replace(answer, is_chained=True)
+                runs.append(msgspec.structs.replace(run, answer=answer))
             hook_input = _next_input(event_input, runs, hooks, arguments)
         return runs
-
-
-async def _call_functions(
-    hooks: _Hooks, event_input: Mapping[str, Any], on_end: OnEnd | None
-) -> list[HookExecutionResult]:
-    """Run hooks that are functions of this program, without the environment and the directory of other hooks."""
-    from hookline.runners.function.calls import run_callables  # noqa: PLC0415 - loads the SDK for hook scripts
-
-    stdin = stringify_json(event_input)
-    outcomes = await run_callables(hooks, stdin, indexed(on_end, hooks))
-    return [to_result(hook, outcome, stdin, event_input) for hook, outcome in zip(hooks, outcomes, strict=True)]
 
 
 def _in_normal_form(
@@ -257,14 +234,13 @@ def _steps(hooks: _Hooks) -> Iterator[tuple[_Hooks, bool]]:
 def skips(hooks: _Hooks, runs: Sequence[HookExecutionResult], hook_input: Mapping[str, Any]) -> tuple[Skip, ...]:
     """The hooks of a plan that did not run: a hook before them blocked, or their own agent would not run them."""
     ran = {id(run.hook) for run in runs}
-    return tuple(_skip(hook, runs, hook_input) for hook in hooks if id(hook) not in ran)
-
-
-def _skip(hook: HookEntry, runs: Sequence[HookExecutionResult], hook_input: Mapping[str, Any]) -> Skip:
-    blocker = blocked_by(hook, runs)
-    if blocker is not None:
-        return Skip(hook=hook, kind=SkipKind.CHAIN_STOPPED, detail=f"{blocker.hook.label} blocked")
-    return Skip(hook=hook, kind=SkipKind.CONDITION, detail=why_not_run(hook, hook_input))
+    left = [(hook, blocked_by(hook, runs)) for hook in hooks if id(hook) not in ran]
+    return tuple(
+        Skip(hook=hook, kind=SkipKind.CONDITION, detail=why_not_run(hook, hook_input))
+        if blocker is None
+        else Skip(hook=hook, kind=SkipKind.CHAIN_STOPPED, detail=f"{blocker.hook.label} blocked")
+        for hook, blocker in left
+    )
 
 
 def blocked_by(hook: HookEntry, runs: Sequence[HookExecutionResult]) -> HookExecutionResult | None:
@@ -299,7 +275,7 @@ def _next_input(
 
 
 class Inherited:
-    """The environment that hooks get, as it is at each event: the same object while nothing has changed."""
+    """The environment that hooks inherit, read at each event: the same object while nothing has changed."""
 
     def __init__(
         self,
@@ -307,18 +283,16 @@ class Inherited:
         passes: Passes | None = None,
         on_change: Callable[[Mapping[Any, Any]], None] | None = None,
     ) -> None:
-        # os.environ decodes every variable at every look; its own bytes are copied and compared in a microsecond.
-        self._environ = environ._data if isinstance(environ, type(os.environ)) else environ  # type: ignore[attr-defined]  # noqa: SLF001
+        self._environ = environ
         self._passes = passes
         self._on_change = on_change
         # The last environment, cwd and result; replaced as a whole, because other threads read it.
         self._last: tuple[Mapping[Any, Any] | None, str, Mapping[str, str]] = (None, "", {})
 
     def in_directory(self, cwd: str) -> Mapping[str, str]:
-        """Everything that a hook finds in its environment; runners encode the same object only once."""
-        # Another thread may change it meanwhile, so only this copy is read.
-        now = dict(self._environ)
-        last_environ, last_cwd, passed_environ = self._last
+        """Return the environment of a hook; runners encode the same object only once."""
+        now = _copy(self._environ)
+        last_environ, last_cwd, inherited = self._last
         try:
             has_changed = last_environ is None or now != last_environ
         except Exception:  # noqa: BLE001 - foreign code: an entry that can't be compared must not stop every guard
@@ -326,23 +300,29 @@ class Inherited:
         if has_changed and self._on_change is not None:
             self._on_change(now)
         if has_changed or cwd != last_cwd:
-            passed_on = {name: value for name, value in _possible(now) if self._passes is None or self._passes(name)}
-            passed_environ = {**passed_on, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
-            self._last = now, cwd, passed_environ
-        return passed_environ
+            passed = {name: value for name, value in now.items() if _is_possible(name, value)}
+            if self._passes is not None:
+                passed = {name: value for name, value in passed.items() if self._passes(name)}
+            inherited = {**passed, **dict.fromkeys(PROJECT_DIR_VARIABLES, cwd)}
+            self._last = now, cwd, inherited
+        return inherited
+
+
+def _copy(environ: Mapping[Any, Any]) -> dict[Any, Any]:
+    try:
+        return dict(environ)
+    except KeyError:  # another thread has just removed a variable
+        return {name: value for name in environ if (value := environ.get(name)) is not None}
 
 
 def _existing(folder: str) -> str:
-    """The directory, or the nearest above that is there: an agent that removes its own must not lose its guards."""
+    """The directory, or its nearest existing parent: an agent that removes its directory must not lose its guards."""
     while not os.path.isdir(folder) and (above := os.path.dirname(folder)) != folder:  # noqa: PTH112, PTH120 - at every event
         folder = above
     return folder or "/"
 
 
-def _possible(environ: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
-    """The entries that an environment can hold, as text: one invalid entry must not stop every guard."""
-    for entry in environ.items():
-        name, value = (os.fsdecode(part) if isinstance(part, bytes) else part for part in entry)
-        is_text = isinstance(name, str) and isinstance(value, str)
-        if is_text and name and not {"=", "\0"} & {*name} and "\0" not in value:
-            yield name, value
+def _is_possible(name: Any, value: Any) -> bool:
+    """True for an entry that an environment can hold: one invalid entry must not stop every guard."""
+    is_text = isinstance(name, str) and isinstance(value, str)
+    return is_text and bool(name) and not {"=", "\0"} & {*name} and "\0" not in value

@@ -19,6 +19,7 @@ from hookline.engine.plan import HookPlanner, ask_trust
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
 from hookline.errors import HookSystemNotInitializedError
+from hookline.extensions import lazy_module
 from hookline.log.consent import consent_record
 from hookline.log.paths import log_path
 from hookline.log.redact.redactor import Redactor
@@ -33,6 +34,7 @@ from hookline.protocol.session import SessionFacts
 from hookline.protocol.text.secret_names import SECRET_NAMES
 from hookline.protocol.text.strings import warn_user
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
+from hookline.runners.background import BACKGROUND
 from hookline.runners.process.batch import ChildLimits
 from hookline.runners.process.reaper import REAPER
 from hookline.runners.resources import EngineResources
@@ -44,10 +46,17 @@ from hookline.settings.read.source import SettingsSource
 from hookline.settings.trust.worker_source import WorkerSources
 
 if TYPE_CHECKING:
+    from hookline.engine import functions
     from hookline.hook import Event, Hook
-    from hookline.protocol.messages import Message, MessageBus, Unsubscribe
-    from hookline.settings.read.provider import ScriptChecks
-    from hookline.settings.trust.store import TrustStore
+    from hookline.protocol import messages
+    from hookline.settings.read import provider
+    from hookline.settings.trust import fingerprint, store
+else:  # few programs need them
+    functions = lazy_module("hookline.engine.functions")
+    messages = lazy_module("hookline.protocol.messages")
+    provider = lazy_module("hookline.settings.read.provider")
+    fingerprint = lazy_module("hookline.settings.trust.fingerprint")
+    store = lazy_module("hookline.settings.trust.store")
 
 
 class HookSystemStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +78,7 @@ class _Parts(msgspec.Struct, kw_only=True):
     registry: HookRegistry
     planner: HookPlanner
     handler: HookEventHandler
+    runner: HookRunner
     warm_policy: WarmPolicy
 
 
@@ -81,7 +91,7 @@ class HookSystem:
         facts: SessionFacts,
         source: SettingsSource,
         environ: Mapping[str, str],
-        bus: "MessageBus | None" = None,
+        bus: "messages.MessageBus | None" = None,
         sinks: Sequence[LogSink] = (),
         log_file: bool = True,
         trust_path: Path | None = None,
@@ -113,11 +123,9 @@ class HookSystem:
         """Where events are fired; None until the system is initialized."""
         self._lock = threading.RLock()
         # Requests can come before the first event: the first of them initializes the system.
-        self._stop_waiting: Unsubscribe = lambda: None
+        self._stop_waiting: messages.Unsubscribe = lambda: None
         if bus is not None:
-            from hookline.protocol.messages import MessageBusType  # noqa: PLC0415 - few programs have a bus
-
-            self._stop_waiting = bus.subscribe(MessageBusType.HOOK_EXECUTION_REQUEST, self._serve_first)
+            self._stop_waiting = bus.subscribe(messages.MessageBusType.HOOK_EXECUTION_REQUEST, self._serve_first)
 
     async def initialize(self) -> None:
         """Reads the hooks; only the first call does anything."""
@@ -200,9 +208,7 @@ class HookSystem:
 
     def add_hook(self, event: "str | type[Event]", function: "Hook", **options: Unpack[HookOptions]) -> HookEntry:
         """Adds a function of this program as a hook, at any time; the options are those of `Config.add_hook`."""
-        from hookline.engine.functions import callable_hook  # noqa: PLC0415 - most programs have scripts only
-
-        hook = callable_hook(event, function, **options)
+        hook = functions.callable_hook(event, function, **options)
         with self._lock:
             if self._parts is None:
                 self._program.append(hook)
@@ -213,8 +219,6 @@ class HookSystem:
     def end_background(self) -> None:
         """Ends the hooks that run beside the agent; they get two seconds, as at the end of a program."""
         if self._parts is not None:
-            from hookline.runners.background import BACKGROUND  # noqa: PLC0415 - few settings have such hooks
-
             BACKGROUND.end(self._parts.event_log.late)
 
     def dispose(self) -> None:
@@ -223,12 +227,12 @@ class HookSystem:
         if self._parts is not None:
             self._parts.handler.dispose()
             self._parts.warm_policy.close()
-            self._parts.handler.runner.resources.close()
+            self._parts.runner.resources.close()
             REAPER.settle(_REAPING_S)
             self._parts.event_log.flush()
             self._parts.log.close()
 
-    async def _serve_first(self, message: "Message") -> None:
+    async def _serve_first(self, message: "messages.Message") -> None:
         await self.initialize()
         await self.get_event_handler().serve(message)
 
@@ -270,9 +274,9 @@ class HookSystem:
             parts.warm_policy.close()
             parts.warm_policy = warm_policy_of(settings.options)
         # Hooks may have changed; events that are under way are answered by the old workers.
-        parts.handler.runner.resources.drain()
-        parts.handler.runner = self._make_runner(settings.options, parts.event_log, parts.warm_policy)
-        parts.handler.rules = self._rules(settings.options.lifecycle)
+        parts.runner.resources.drain()
+        parts.runner = self._make_runner(settings.options, parts.event_log, parts.warm_policy)
+        parts.handler.use(parts.runner, self._rules(settings.options.lifecycle))
         self._set_record(parts.event_log, settings)
         parts.registry.initialize()
 
@@ -295,15 +299,12 @@ class HookSystem:
 
     def _set_record(self, event_log: EventLog, settings: Settings) -> None:
         """Has records say what a company's record needs: the policy's version, and what each hook was."""
-        event_log.policy = policy_version(settings)
-        fleet = settings.options.fleet
+        version, fleet = policy_version(settings), settings.options.fleet
         if fleet is None or not fleet.sends_records:
-            event_log.digest_of = None
+            event_log.use(version, None)
             return
-        from hookline.settings.trust.fingerprint import Fingerprinter  # noqa: PLC0415 - few machines need it
-
-        taken, project = Fingerprinter(self._environ.get("PATH")), self._facts.cwd
-        event_log.digest_of = lambda hook: taken.fingerprint(hook, os.path.realpath(hook.project or project)).digest
+        taken, project = fingerprint.Fingerprinter(self._environ.get("PATH")), self._facts.cwd
+        event_log.use(version, lambda hook: taken.fingerprint(hook, os.path.realpath(hook.project or project)).digest)
 
     def _ready(self) -> _Parts:
         if self._parts is None:
@@ -323,10 +324,11 @@ class HookSystem:
             on_plan=lambda plan: self._report_plan(plan, event_log),
         )
         warm_policy = warm_policy_of(settings.options)
+        runner = self._make_runner(settings.options, event_log, warm_policy)
         handler = HookEventHandler(
             facts=self._facts,
             planner=planner,
-            runner=self._make_runner(settings.options, event_log, warm_policy),
+            runner=runner,
             event_log=event_log,
             bus=self._bus,
             observer=self._observer,
@@ -341,6 +343,7 @@ class HookSystem:
             registry=registry,
             planner=planner,
             handler=handler,
+            runner=runner,
             warm_policy=warm_policy,
         )
         for hook in self._program:
@@ -373,21 +376,16 @@ class HookSystem:
             project = hook.project or self._facts.cwd
             why = self._trust.why_untrusted(hook, project, parts.settings.options.trust)
         if why is not None and hook.worker is not None:
-            parts.handler.runner.resources.distrust(hook)
+            parts.runner.resources.distrust(hook)
         return why
 
     @cached_property
-    def _trust(self) -> "TrustStore":
-        # Loaded on use: only a project's hooks need trust.
-        from hookline.settings.trust.store import TrustStore, default_trust_path  # noqa: PLC0415
-
-        return TrustStore(self._trust_path or default_trust_path(), search_path=self._environ.get("PATH"))
+    def _trust(self) -> "store.TrustStore":
+        return store.TrustStore(self._trust_path or store.default_trust_path(), search_path=self._environ.get("PATH"))
 
     @cached_property
-    def _script_checks(self) -> "ScriptChecks":
-        from hookline.settings.read.provider import ScriptChecks  # noqa: PLC0415 - few machines have a policy
-
-        return ScriptChecks()
+    def _script_checks(self) -> "provider.ScriptChecks":
+        return provider.ScriptChecks()
 
     def _make_sinks(self, options: HooksConfigSettings) -> tuple[LogSink, ...]:
         return (*(file_sinks(options, self.redactor) if self._log_file else ()), *self._sinks)

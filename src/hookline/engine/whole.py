@@ -20,6 +20,7 @@ _ATOMS = (
     *(str, Number, type(None), UserString, enum.Enum, os.PathLike),
     *(dt.date, dt.time, dt.timedelta),
 )
+_PLAIN = frozenset({str, bool, float, type(None)})
 _BYTES = (bytes, bytearray, memoryview)
 
 
@@ -28,7 +29,10 @@ def why_not_whole(arguments: Any) -> str | None:
     pending: list[tuple[str, Any, int]] = [("", arguments, 1)]
     while pending:
         where, value, depth = pending.pop()
-        if type(value) is str or value is None:
+        if type(value) in _PLAIN:
+            continue
+        if type(value) is dict and depth == 1 and all(type(key) is str for key in value):
+            pending += [(f".{name}", item, 2) for name, item in value.items() if type(item) not in _PLAIN]
             continue
         try:
             fault = _fault(value, depth)

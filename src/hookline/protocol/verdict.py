@@ -10,7 +10,7 @@ import msgspec
 from hookline.protocol.answers import PATHS, Answer, ToolSelection, or_none
 from hookline.protocol.constants import LIFECYCLE_REMEDY, Decider, HookMode, OnError, RunWay
 from hookline.protocol.events import BLOCKABLE_EVENTS, BLOCKING_DECISIONS, WATCHED_EVENTS, HookDecision, HookEventName
-from hookline.protocol.hook_entry import Callback, HookEntry, particulars
+from hookline.protocol.hook_entry import HookEntry, particulars
 from hookline.protocol.text.json_text import to_plain
 from hookline.protocol.text.near_misses import shortened
 
@@ -59,12 +59,6 @@ class HookExecutionPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def labels(self) -> tuple[str, ...]:
         """The names of the hooks in messages; computed once, because a plan is used for many events."""
         return tuple(hook.label for hook in self.hooks)
-
-    @cached_property
-    def is_of_functions(self) -> bool:
-        """True when its hooks are functions that are called at the same time; decided once for many events."""
-        has_steps = self.sequential or self.hooks[0].rank != self.hooks[-1].rank or self.hooks[-1].final
-        return not has_steps and all(isinstance(hook.run, Callback) and not hook.refusal for hook in self.hooks)
 
     @cached_property
     def has_trials(self) -> bool:

@@ -48,23 +48,24 @@ _NO_CONTENT = object()
 
 def read(content: Any) -> Turn:
     """Return the content as a turn."""
-    return _turn(content, parts_of(content))
-
-
-def _turn(content: Any, parts: Sequence[Any]) -> Turn:
+    parts = parts_of(content)
     payloads = _payloads_of(parts)
-    has_call = not payloads.isdisjoint(_CALLS)
+    message = _message(content, parts)
+    has_call, has_response = not payloads.isdisjoint(_CALLS), not payloads.isdisjoint(_RESPONSES)
+    return Turn(content, message["role"], message["content"], has_call, has_response)
+
+
+def _message(content: Any, parts: Sequence[Any]) -> LLMMessage:
+    """Return the role and the text of a content; the text may be empty."""
     if isinstance(content, Mapping):
-        role: Any = content.get("role") if "parts" in content or "role" in content else _role_of_parts(has_call)
+        role = content.get("role") if "parts" in content or "role" in content else _role_of_parts(parts)
     else:
-        role = getattr(content, "role", None) if hasattr(content, "parts") else _role_of_parts(has_call)
-    if role not in ("model", "system"):
-        role = "user"
-    return Turn(content, role, "".join(_texts(parts)), has_call, not payloads.isdisjoint(_RESPONSES))
+        role = getattr(content, "role", None) if hasattr(content, "parts") else _role_of_parts(parts)
+    return {"role": role if role in ("model", "system") else "user", "content": "".join(_texts(parts))}
 
 
-def _role_of_parts(has_call: bool) -> Role:  # noqa: FBT001 - private
-    return "model" if has_call else "user"
+def _role_of_parts(parts: Sequence[Any]) -> Role:
+    return "user" if _payloads_of(parts).isdisjoint(_CALLS) else "model"
 
 
 def make(role: Role, text: str) -> Any:
@@ -84,22 +85,13 @@ def without_text(content: Any) -> Any | None:
     return with_parts(content, left) if left else None
 
 
-def list_contents(contents: Any) -> list[Any]:
-    """Return the contents as a list; raise FormatError for no contents, or if hooks would miss a text."""
-    return [content for content, _ in _with_parts(contents)]
-
-
-def _with_parts(contents: Any) -> list[tuple[Any, Sequence[Any]]]:
-    if contents is None:
-        raise FormatError("contents", shape_of(contents), _EXPECTED)
-    found = contents if isinstance(contents, list | tuple) else [contents]
-    return [(content, check_content(content, f"contents[{number}]")) for number, content in enumerate(found)]
-
-
 def read_messages(contents: Any) -> list[LLMMessage]:
     """Return the conversation as hooks see it; raise FormatError for contents in which they would miss a text."""
-    turns = [_turn(content, parts) for content, parts in _with_parts(contents)]
-    return [{"role": turn.role, "content": turn.text} for turn in turns if turn.text]
+    if contents is None:
+        raise FormatError("contents", shape_of(contents), _EXPECTED)
+    found = enumerate(contents if isinstance(contents, list | tuple) else [contents])
+    messages = [_message(content, check_content(content, f"contents[{number}]")) for number, content in found]
+    return [message for message in messages if message["content"]]
 
 
 def check_content(content: Any, where: str) -> Sequence[Any]:

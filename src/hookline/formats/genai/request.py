@@ -30,6 +30,8 @@ from hookline.protocol.llm import GenerateContentParameters, LLMConfig, LLMMessa
 from hookline.protocol.text.strings import whole_text
 
 _ATTRIBUTES = {name: snake(name) for name in GENERATION}
+# Longer numbers have an exponent in JavaScript.
+_LIMIT = 2**31
 _REQUEST = {name: snake(name) for name in ("model", "contents", "config", "generationConfig")}
 
 
@@ -170,11 +172,16 @@ def _to_hook_config(config: Any) -> LLMConfig:
     if config is None:
         return {}
     values = fields(config, _ATTRIBUTES).items()
-    seen: Any = {
-        name: list(value) if isinstance(value, list | tuple) else value for name, value in values if value is not None
-    }
+    seen: Any = {name: _plain(value) for name, value in values if value is not None}
     shown: LLMConfig = seen
     return shown
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return list(value)
+    # As JavaScript writes it: otherwise the whole request has to be written a second time.
+    return int(value) if type(value) is float and value.is_integer() and abs(value) < _LIMIT else value
 
 
 def read_options(request: GenerateContentParameters) -> LLMRequest:

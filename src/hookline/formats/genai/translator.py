@@ -1,3 +1,6 @@
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from hookline.formats.genai import request, response, tool_config
 
 
@@ -13,3 +16,8 @@ class HookTranslatorGenAIv1:
 
 
 default_hook_translator = HookTranslatorGenAIv1()
+
+
+def needs_translation(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Return False for an object in hook form, and for what is no request or response at all."""
+    return is_sdk(value) if isinstance(value, Mapping) else not isinstance(value, str | int | float | list | None)
