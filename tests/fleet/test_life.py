@@ -17,10 +17,8 @@ from tests.fleet.company import Company, Machine
 from tests.fleet.records import KEY, event, read_all, set_up, with_server, write_log
 from tests.fleet.server import NatsServer
 
-from hookline.apps.cli.commands._fleet_facts import machine_service, read_facts
 from hookline.apps.cli.commands.serve import fleet_thread
 from hookline.apps.cli.main import main
-from hookline.apps.cli.report.text import show_size
 from hookline.fleet.health.canary import CanaryResult, read_canary, try_canaries
 from hookline.fleet.health.heartbeat import BridgeStatus, Facts, Heartbeat, HookStatus
 from hookline.fleet.health.status import MachineStatus, judge
@@ -32,11 +30,13 @@ from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Stated
 from hookline.fleet.record.shipper import is_sent
 from hookline.fleet.service import Service, ServiceThread
+from hookline.inspect.machine import machine_service, read_facts
 from hookline.log.paths import default_log_path
 from hookline.log.read.entry import LogQuery
 from hookline.log.read.reader import LogReader
 from hookline.log.write.sink import FileSink
 from hookline.protocol.constants import ConfigSource
+from hookline.protocol.text.readable import show_size
 from hookline.settings.decode.schema import CanarySettings, FleetSettings, HooksConfigSettings, LogSettings
 from hookline.settings.decode.settings import decode_settings
 from hookline.settings.read.files import Layer

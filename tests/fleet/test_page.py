@@ -1,24 +1,24 @@
 """The page over a fleet: the same page, with the records and machines of all."""
 
-import argparse
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.apps.ui.conftest import HOST, PORT, TOKEN, Page
+from tests.apps.ui.conftest import HOST, PORT, TOKEN, Page, make_config
 from tests.fleet.company import Company, Machine, agents_off, settings
 from tests.fleet.records import KEY, PLACE, event, say, send_all, set_up, shipper, write_log, write_trial
 from tests.fleet.server import NatsServer
 
-from hookline.apps.cli.commands._fleet_desk import FleetDesk
-from hookline.apps.cli.commands._fleet_records import mirrored
 from hookline.apps.cli.main import main
 from hookline.apps.ui.app import make_app
+from hookline.apps.ui.fleet_backend import FleetBackend
 from hookline.fleet.health.heartbeat import Facts, Heartbeat, HookStatus
 from hookline.fleet.names import AUDIT_STREAM
+from hookline.fleet.query import FleetSelection, mirrored, read_machines
 from hookline.fleet.record.backlog import Cursor, next_batch
 from hookline.fleet.record.message import Arrival
 from hookline.fleet.record.mirror import Mirror
@@ -32,14 +32,7 @@ HOSTILE = "\x1b[2Jpwned\u202e<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> argparse.Namespace:
-    return argparse.Namespace(
-        project=str(tmp_path), settings=None, team=None, machine=None, since="1d", stream=AUDIT_STREAM, keys=None
-    )
-
-
-@pytest.fixture
-def page(nats: NatsServer, tmp_path: Path, given: argparse.Namespace) -> Iterator[Page]:
+def page(nats: NatsServer, tmp_path: Path) -> Iterator[Page]:
     """Two machines with records, one of which has shown life and says hostile things."""
     set_up(nats)
     for name in ("m1", "m2"):
@@ -50,11 +43,12 @@ def page(nats: NatsServer, tmp_path: Path, given: argparse.Namespace) -> Iterato
     beat = Heartbeat(team="all", machine="m1", user="ann", hookline="1", facts=Facts(enabled=True, hooks=(hook,)))
     say(nats, beat.key, KEY.sign(beat))
     fleet = FleetSettings(servers=(nats.address,))
-    with mirrored(fleet, given, follows=True) as log:
-        desk = FleetDesk(given, log, fleet)
-        app, live = make_app(desk, token=TOKEN, port=PORT)
+    selection = FleetSelection(AUDIT_STREAM)
+    with mirrored(fleet, selection, follows=True) as log:
+        backend = FleetBackend(log, make_config(tmp_path), fleet, partial(read_machines, fleet, selection))
+        app, live = make_app(backend, token=TOKEN, port=PORT)
         try:
-            yield Page(desk, tmp_path, app)
+            yield Page(backend, tmp_path, app)
         finally:
             live.close()
 
@@ -101,9 +95,7 @@ def test_a_machine_can_t_write_into_the_story_of_another(tmp_path: Path) -> None
 
 
 @pytest.mark.req("CLAIM-003")
-def test_a_denial_by_the_kill_switch_is_shown(
-    own_home: Path, project: Path, tmp_path: Path, given: argparse.Namespace
-) -> None:
+def test_a_denial_by_the_kill_switch_is_shown(own_home: Path, project: Path, tmp_path: Path) -> None:
     """As an event that the switch decided, on its machine; also by the filter for what was denied."""
     del own_home
     company = Company(tmp_path)
@@ -119,9 +111,9 @@ def test_a_denial_by_the_kill_switch_is_shown(
     lines_sent = tuple(batch.lines.splitlines())
     mirror.add(Arrival(team="all", source=Source("m1", "ann", "l"), prev="", lines=lines_sent, seconds=0.0))
     mirror.close()
-    desk = FleetDesk(given, copy, FleetSettings())
-    app, live = make_app(desk, token=TOKEN, port=PORT)
-    page = Page(desk, tmp_path, app)
+    backend = FleetBackend(copy, make_config(tmp_path), FleetSettings(), list)
+    app, live = make_app(backend, token=TOKEN, port=PORT)
+    page = Page(backend, tmp_path, app)
     try:
         for query in ("", "?decision=blocked", "?show=all&decision=blocked"):
             (row,) = page.get(f"/api/rows{query}").json["rows"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hookline.apps.cli.suggest import did_you_mean, misspelled_option, nearest_word
+from hookline.protocol.text.suggest import did_you_mean, misspelled_option, nearest_word
 
 OPTIONS = ("-h", "--help", "--session", "--json")
 

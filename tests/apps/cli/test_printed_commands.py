@@ -56,7 +56,8 @@ def texts_of(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.JoinedStr):
             passed.update(map(id, node.values))
         body = getattr(node, "body", None)
-        is_help = isinstance(node, ast.Module) and path.parent.name == "commands" and path.name[0] != "_"
+        command = path.parent if path.name == "__init__.py" else path
+        is_help = isinstance(node, ast.Module) and command.parent.name == "commands" and command.name[0] != "_"
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and not is_help:
             passed.add(id(body[0].value))
     for node in ast.walk(tree):

@@ -1,18 +1,18 @@
-import argparse
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hookline.apps.cli.commands._desk import CommandDesk
-from hookline.apps.cli.commands.fire import fire_once
 from hookline.apps.ui.app import make_app
+from hookline.apps.ui.backend import Backend
 from hookline.client.config import Config
+from hookline.inspect.fire import fire_once
 from hookline.inspect.hooks import recorded_in
 from hookline.protocol.events import HookEventName
 
@@ -42,7 +42,7 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 class Page:
     """The server of a page for one project, asked without a network."""
 
-    desk: CommandDesk
+    backend: Backend
     project: Path
     app: App
     headers: dict[str, str] = field(
@@ -103,6 +103,11 @@ async def _ask(app: App, method: str, path: str, headers: Mapping[str, str], bod
     return Reply(start["status"], found, b"".join(message.get("body", b"") for message in rest))
 
 
+def make_config(project: Path) -> Callable[..., Config]:
+    """How `hookline ui` reads the settings of a project."""
+    return partial(Config, str(project), quiet=True, log_file=False)
+
+
 def try_guard(home: Path) -> None:
     """Sets the guard of `page` on trial."""
     file = home / ".llxprt" / "settings.json"
@@ -129,7 +134,6 @@ def page(project: Path, own_home: Path) -> Page:
     file = own_home / ".llxprt" / "settings.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(settings))
-    given = argparse.Namespace(project=str(project), settings=None, dialect=None, yes=True)
-    desk = CommandDesk(given, recorded_in(Config(str(project), quiet=True)))
-    app, _ = make_app(desk, token=TOKEN, port=PORT)
-    return Page(desk, project, app)
+    backend = Backend(recorded_in(Config(str(project), quiet=True)), make_config(project), lambda: None)
+    app, _ = make_app(backend, token=TOKEN, port=PORT)
+    return Page(backend, project, app)

@@ -4,15 +4,21 @@ import asyncio
 import json
 import os
 import re
+from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.apps.ui.conftest import Page, try_guard
+from tests.apps.ui.conftest import PORT, TOKEN, Page, make_config, try_guard
 
 import hookline.apps.ui
 from hookline.apps.cli.main import main
+from hookline.apps.cli.options import require_terminal
+from hookline.apps.ui.app import make_app
+from hookline.apps.ui.backend import Backend
 from hookline.apps.ui.live import Live
 from hookline.apps.ui.records import sessions
 from hookline.apps.ui.scans import Scans
@@ -180,7 +186,7 @@ def test_a_hook_can_be_switched(page: Page) -> None:
     assert "disabled by" in states["guard"][1]
     (record,) = rows(page, "show=all")
     assert (record["kind"], record["hook"]) == ("consent", "guard")
-    assert '"via":"hookline ui"' in page.desk.log.read_text()
+    assert '"via":"hookline ui"' in page.backend.log.read_text()
     assert page.post("/api/hooks/switch", {"hook": "guard", "enabled": True}).json["changed"] is True
 
 
@@ -192,11 +198,11 @@ def test_a_wrong_switch_changes_nothing(page: Page, value: Any) -> None:
 
 def test_without_a_terminal_nothing_is_switched(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks of `hookline disable` hold here, too."""
-    page.desk._given.yes = False
+    shown = Backend(page.backend.log, make_config(page.project), partial(require_terminal, Namespace(yes=False)))
+    page = replace(page, app=make_app(shown, token=TOKEN, port=PORT)[0])
     reply = page.post("/api/hooks/switch", {"hook": "guard", "enabled": False})
     assert (reply.status, "there is no terminal" in reply.json["error"]) == (409, True)
-    monkeypatch.setattr("hookline.apps.cli.commands._consent.why_not_a_person", lambda: "a hook")
-    page.desk._given.yes = True
+    monkeypatch.setattr("hookline.inspect.consent.why_not_a_person", lambda: "a hook")
     reply = page.post("/api/hooks/switch", {"hook": "guard", "enabled": False})
     assert (reply.status, "only you decide" in reply.json["error"]) == (409, True)
 
@@ -204,7 +210,7 @@ def test_without_a_terminal_nothing_is_switched(page: Page, monkeypatch: pytest.
 def test_an_event_can_be_replayed(used: Page, own_home: Path) -> None:
     """Today's hooks decide, and nothing is added to the log."""
     fire = rows(used)[1]["fire"]
-    before = used.desk.log.read_bytes()
+    before = used.backend.log.read_bytes()
     same = used.post(f"/api/events/{fire}/replay").json
     assert (same["outcome"], same["by"], same["differences"]) == ("blocked", ["guard"], [])
     assert same["elsewhere"] is None
@@ -212,7 +218,7 @@ def test_an_event_can_be_replayed(used: Page, own_home: Path) -> None:
     file.write_text(file.read_text().replace("exit 2", "exit 0"))
     now = used.post(f"/api/events/{fire}/replay").json
     assert (now["outcome"], [one["what"] for one in now["differences"]]) == ("allowed", ["outcome"])
-    assert used.desk.log.read_bytes() == before
+    assert used.backend.log.read_bytes() == before
 
 
 def test_an_event_becomes_a_test_case(used: Page) -> None:
@@ -226,7 +232,7 @@ def test_new_records_are_sent_to_the_page(page: Page) -> None:
     """What is written while a page is open, as far as its filters want it."""
 
     async def first_rows() -> bytes:
-        live = Live(page.desk.log)
+        live = Live(page.backend.log)
         stream = live.stream(LogQuery(kinds=frozenset({"event"})))
         assert (await anext(stream)).startswith(b":")
         await asyncio.to_thread(page.fire, "shell", command="ls")
@@ -243,7 +249,7 @@ def test_new_records_are_sent_to_the_page(page: Page) -> None:
 def test_a_log_that_has_not_changed_is_read_once(page: Page) -> None:
     """Requests that come together wait for the first of them, and a new record has the log read again."""
     page.fire("shell", command="ls")
-    scans, reads = Scans(page.desk.log), list[Path]()
+    scans, reads = Scans(page.backend.log), list[Path]()
 
     def count(log: Path) -> int:
         reads.append(log)
@@ -254,12 +260,12 @@ def test_a_log_that_has_not_changed_is_read_once(page: Page) -> None:
     page.fire("shell", command="ls")
     (first,) = {done.result() for done in before}
     assert scans.run(count) > first
-    assert reads == [page.desk.log] * 2
+    assert reads == [page.backend.log] * 2
 
 
 def test_few_results_are_kept(page: Page) -> None:
     """A page that is filtered in many ways does not fill the memory."""
-    scans, reads = Scans(page.desk.log), list[int]()
+    scans, reads = Scans(page.backend.log), list[int]()
 
     def read(_log: Path, number: int) -> int:
         reads.append(number)

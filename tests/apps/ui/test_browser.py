@@ -121,8 +121,8 @@ def test_a_day_with_the_page(page: Page, chromium: Any, address: str) -> None:
 def test_filters_and_older_pages(page: Page, chromium: Any, address: str) -> None:
     """Filters choose as `hookline log` does, and older records come by a button."""
     text = "".join(_line(_event(number)) for number in range(150))
-    page.desk.log.parent.mkdir(parents=True, exist_ok=True)
-    page.desk.log.write_text(text)
+    page.backend.log.parent.mkdir(parents=True, exist_ok=True)
+    page.backend.log.write_text(text)
     tab = Tab(chromium, address)
     api.expect(tab.tab.locator("tbody tr")).to_have_count(100)
     tab.tab.get_by_role("button", name="Load older").click()
@@ -142,10 +142,10 @@ def test_filters_and_older_pages(page: Page, chromium: Any, address: str) -> Non
 
 def test_one_project_can_be_chosen(page: Page, chromium: Any, address: str) -> None:
     """All are shown, and the chooser has those of the log."""
-    page.desk.log.parent.mkdir(parents=True, exist_ok=True)
+    page.backend.log.parent.mkdir(parents=True, exist_ok=True)
     places = ("/home/ada/shop", "/home/ada/site", "/home/ada/site")
     records = [{**_event(number), "session": f"s{number}", "project": place} for number, place in enumerate(places)]
-    page.desk.log.write_text("".join(map(_line, records)))
+    page.backend.log.write_text("".join(map(_line, records)))
     tab = Tab(chromium, address)
     api.expect(tab.tab.locator("tbody tr")).to_have_count(3)
     chooser = tab.tab.get_by_label("Project")
@@ -227,8 +227,8 @@ def test_text_of_strangers_is_text(page: Page, chromium: Any, address: str) -> N
     ended = {"kind": "event", "by": [EVIL], "provenance": {EVIL: [EVIL]}, "blocked": True}
     more = {"time": utc_timestamp(), "level": "info", "fire": "f", "duration": 1.5, "success": True}
     records = [{**common, **more, **run}, {**common, **more, **ended}, {**common, **more, "kind": "advice"}]
-    page.desk.log.parent.mkdir(parents=True, exist_ok=True)
-    page.desk.log.write_text("".join(map(_line, [*records, {**records[1], "time": EVIL}])))
+    page.backend.log.parent.mkdir(parents=True, exist_ok=True)
+    page.backend.log.write_text("".join(map(_line, [*records, {**records[1], "time": EVIL}])))
     settings = page.project / ".llxprt" / "settings.json"
     settings.parent.mkdir()
     hook = {"type": "command", "name": EVIL, "command": EVIL, "description": EVIL}

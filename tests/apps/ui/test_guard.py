@@ -54,7 +54,7 @@ def test_nothing_is_done_for_others(page: Page, headers: dict[str, str | None], 
     """A request that changes something comes from the page, after a question."""
     reply = page.post("/api/hooks/switch", {"hook": "guard", "enabled": False}, **headers)
     assert reply.status == status
-    assert {hook["state"] for hook in page.desk.hooks()["hooks"]} == {"on"}
+    assert {hook["state"] for hook in page.backend.hooks()["hooks"]} == {"on"}
 
 
 def test_every_answer_forbids_what_is_not_ours(page: Page) -> None:

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     import traceback
     from importlib import metadata
 
-    from hookline.apps.cli import suggest
     from hookline.apps.cli.commands import hook
     from hookline.apps.cli.report import style
+    from hookline.protocol.text import suggest
 else:
-    suggest = lazy_module("hookline.apps.cli.suggest")
+    suggest = lazy_module("hookline.protocol.text.suggest")
     traceback = lazy_module("traceback")
     style = lazy_module("hookline.apps.cli.report.style")
     hook = lazy_module("hookline.apps.cli.commands.hook")
@@ -178,7 +178,7 @@ def _run(arguments: Sequence[str], at_start: Callable[[], None] = lambda: None) 
 
 
 def _show_state() -> int:
-    shown: int = import_module("hookline.apps.cli.commands._state").print_state()
+    shown: int = import_module("hookline.apps.cli.state").print_state()
     return shown
 
 

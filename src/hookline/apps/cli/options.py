@@ -2,13 +2,14 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.client.config import Config
 from hookline.dialects.registry import FOREIGN_DIALECTS
-from hookline.errors import UsageError
+from hookline.errors import HooklineError, UsageError
 from hookline.extensions import lazy_module
 from hookline.protocol.events import HookEventName, suggest_event
 from hookline.protocol.text.strings import warn_user
@@ -58,6 +59,17 @@ def add_common_options(
 def add_json_option(parser: argparse._ActionsContainer) -> None:
     """Adds `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def add_yes_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--yes` for scripts."""
+    parser.add_argument("--yes", action="store_true", help="also without a terminal, as in a script of your own")
+
+
+def require_terminal(given: argparse.Namespace) -> None:
+    """Raises HooklineError if stdin is no terminal and `--yes` is not given."""
+    if not given.yes and not sys.stdin.isatty():
+        raise HooklineError("nothing was changed, because there is no terminal; if you mean it, add --yes")
 
 
 class _ProjectHere(str):

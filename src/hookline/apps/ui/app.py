@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from hookline.apps.ui.backend import Desk
+from hookline.apps.ui.backend import Backend
 from hookline.apps.ui.guard import Guard
 from hookline.apps.ui.live import Live
 from hookline.apps.ui.records import activity_of, plots, projects, read_query, sessions, story, timeline, whole_event
@@ -27,10 +27,10 @@ _CONFIRMED = "x-hookline-confirmed"
 Answer = Callable[[Request], Awaitable[Any]]
 
 
-def make_app(desk: Desk, *, token: str, port: int) -> tuple[Guard, Live]:
+def make_app(backend: Backend, *, token: str, port: int) -> tuple[Guard, Live]:
     """The application for this address, and its live part, which has to be closed."""
-    live = Live(desk.log)
-    scans = Scans(desk.log)
+    live = Live(backend.log)
+    scans = Scans(backend.log)
 
     async def index(_request: Request) -> Response:
         return FileResponse(_STATIC / "index.html")
@@ -45,14 +45,14 @@ def make_app(desk: Desk, *, token: str, port: int) -> tuple[Guard, Live]:
     routes = [
         Route("/", index),
         Route("/api/live", follow),
-        *(Route(f"/api/{path}", _json(answer)) for path, answer in _readings(desk, scans).items()),
-        *(Route(f"/api/{path}", _json(act), methods=["POST"]) for path, act in _actions(desk).items()),
+        *(Route(f"/api/{path}", _json(answer)) for path, answer in _readings(backend, scans).items()),
+        *(Route(f"/api/{path}", _json(act), methods=["POST"]) for path, act in _actions(backend).items()),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
     return Guard(Starlette(routes=routes), token=token, port=port), live
 
 
-def _readings(desk: Desk, scans: Scans) -> dict[str, Answer]:
+def _readings(backend: Backend, scans: Scans) -> dict[str, Answer]:
     """What the page reads. Reading the log takes time, so that happens in threads."""
 
     def scan(function: Callable[..., Any], *given: Hashable) -> Awaitable[Any]:
@@ -60,32 +60,32 @@ def _readings(desk: Desk, scans: Scans) -> dict[str, Answer]:
 
     async def rows(request: Request) -> Any:
         given = dict(request.query_params)
-        return await run_in_threadpool(timeline, desk.log, given)
+        return await run_in_threadpool(timeline, backend.log, given)
 
     async def event(request: Request) -> Any:
-        return await run_in_threadpool(whole_event, desk.log, request.path_params["fire"])
+        return await run_in_threadpool(whole_event, backend.log, request.path_params["fire"])
 
     async def case(request: Request) -> Any:
-        return await run_in_threadpool(desk.case_of, request.path_params["fire"])
+        return await run_in_threadpool(backend.case_of, request.path_params["fire"])
 
     async def session(request: Request) -> Any:
         given = request.query_params
         return await scan(story, given.get("id", ""), given.get("before", ""))
 
     async def hooks(_request: Request) -> Any:
-        return await run_in_threadpool(desk.hooks)
+        return await run_in_threadpool(backend.hooks)
 
     async def durations(request: Request) -> Any:
         given = request.query_params
         return await scan(plots, given.get("hook", ""), given.get("event", ""))
 
     async def settings(_request: Request) -> Any:
-        return await run_in_threadpool(desk.settings)
+        return await run_in_threadpool(backend.settings)
 
     return {
         "rows": rows,
         "activity": lambda request: scan(_activity_with, tuple(sorted(request.query_params.items()))),
-        "machines": lambda _request: run_in_threadpool(desk.machines),
+        "machines": lambda _request: run_in_threadpool(backend.machines),
         "events/{fire}": event,
         "events/{fire}/case": case,
         "sessions": lambda _request: scan(sessions),
@@ -93,7 +93,7 @@ def _readings(desk: Desk, scans: Scans) -> dict[str, Answer]:
         "projects": lambda _request: scan(projects),
         "hooks": hooks,
         "durations": durations,
-        "trials": lambda _request: run_in_threadpool(desk.trials),
+        "trials": lambda _request: run_in_threadpool(backend.trials),
         "settings": settings,
     }
 
@@ -102,12 +102,12 @@ def _activity_with(log: Path, filters: Iterable[tuple[str, str]]) -> Any:
     return activity_of(log, dict(filters))
 
 
-def _actions(desk: Desk) -> dict[str, Answer]:
+def _actions(backend: Backend) -> dict[str, Answer]:
     """What the page can do, each after the person has confirmed it."""
 
     async def replay(request: Request) -> Any:
         _require_confirmation(request)
-        return await desk.replay(request.path_params["fire"])
+        return await backend.replay(request.path_params["fire"])
 
     async def switch(request: Request) -> Any:
         _require_confirmation(request)
@@ -115,7 +115,7 @@ def _actions(desk: Desk) -> dict[str, Answer]:
         name, is_on = given.get("hook"), given.get("enabled")
         if not isinstance(name, str) or not isinstance(is_on, bool):
             raise UsageError("expected the hook's name and whether it is enabled")
-        return await run_in_threadpool(lambda: desk.switch(name, is_on=is_on))
+        return await run_in_threadpool(lambda: backend.switch(name, is_on=is_on))
 
     return {"events/{fire}/replay": replay, "hooks/switch": switch}
 

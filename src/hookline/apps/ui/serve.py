@@ -7,7 +7,7 @@ from collections.abc import Callable
 import uvicorn
 
 from hookline.apps.ui.app import make_app
-from hookline.apps.ui.backend import Desk
+from hookline.apps.ui.backend import Backend
 from hookline.errors import UsageError
 
 _HOST = "127.0.0.1"
@@ -15,12 +15,12 @@ _HOST = "127.0.0.1"
 _SHUTDOWN_S = 2
 
 
-async def serve(desk: Desk, port: int, on_ready: Callable[[str], None]) -> None:
+async def serve(backend: Backend, port: int, on_ready: Callable[[str], None]) -> None:
     """Serves on this port, or on a free one for 0; `on_ready` gets the address with its token."""
     listening = _listen(port)
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(32)
-    app, live = make_app(desk, token=token, port=port)
+    app, live = make_app(backend, token=token, port=port)
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -6,6 +6,7 @@ canaries are no evidence (`LogEntry.asker`). Each is about what is in the log; t
 to a deny (`reconcile.py`).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hookline.errors import HooklineError
 from hookline.log.read.statistics import AgentStatistics, Statistics
 from hookline.protocol.constants import OWN_AGENT
 from hookline.protocol.text.json_text import utc_timestamp
+from hookline.protocol.text.readable import show_evidence
 
 
 def agent_words(project: Path, statistics: Statistics, *, hooks_enabled: bool) -> list[dict[str, Any]]:
@@ -70,3 +72,13 @@ def _files(agent: str, project: Path) -> tuple[list[str], str | None]:
 def _last_asked(agent: str) -> str | None:
     asked = LastRequests().when(agent)
     return None if asked is None else utc_timestamp(asked)
+
+
+def show_evidence_words(row: Mapping[str, Any], otherwise: str = "not configured") -> str:
+    """Say whether an agent or a hook is configured, was observed, and denied, with the date of the last evidence."""
+    configured = "configured" if row["configured"] else otherwise
+    observed, enforced = (
+        show_evidence(word, row[word], row.get(f"{word}By")) if row[word] else never
+        for word, never in (("observed", "never observed"), ("enforced", "never had to deny"))
+    )
+    return f"{configured}, {observed}, {enforced}"

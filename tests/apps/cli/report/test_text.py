@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from hookline.apps.cli.report.text import cut, plain, show_ago, show_clock, show_ms, show_place, show_size, text_lines
+from hookline.protocol.text.readable import cut, plain, show_ago, show_clock, show_ms, show_place, show_size, text_lines
 
 NOON = 1_740_000_000.0
 

@@ -6,12 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hookline.apps.cli.commands._forms import Form
 from hookline.apps.cli.options import add_json_option, make_config, require_project
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import HOOKS_DISABLED, one_line, plural, show_message, show_place
-from hookline.apps.cli.suggest import did_you_mean
+from hookline.apps.cli.subcommands import Form
 from hookline.bridge.installation.entries import ENTRIES, settings_file
 from hookline.bridge.installation.install import install, installed, is_strict_json, uninstall
 from hookline.bridge.installation.status import Installation, installations
@@ -19,6 +17,8 @@ from hookline.bridge.judge import hosts
 from hookline.bridge.unsupported import UnsupportedEffects, unsupported_effects
 from hookline.errors import UsageError
 from hookline.inspect.view import read_setup
+from hookline.protocol.text.readable import HOOKS_DISABLED, one_line, plural, show_message, show_place
+from hookline.protocol.text.suggest import did_you_mean
 
 
 def _agent(word: str) -> str:

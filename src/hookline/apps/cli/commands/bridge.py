@@ -13,7 +13,7 @@ Examples:
 """
 
 from hookline.apps.cli.commands._bridge import FORMS
-from hookline.apps.cli.commands._forms import Forms
+from hookline.apps.cli.subcommands import Forms
 
 _FORMS = Forms("bridge", FORMS)
 configure, run, parser_of, names = _FORMS.configure, _FORMS.run, _FORMS.parser_of, _FORMS.names

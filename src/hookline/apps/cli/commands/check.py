@@ -18,10 +18,10 @@ from typing import Any
 
 from hookline.apps.cli.interrupt import run_loop
 from hookline.apps.cli.options import add_common_options, add_json_option, read_config
-from hookline.apps.cli.report.foreign import unread_lines, unread_report
 from hookline.apps.cli.report.printer import print_json, print_report
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import one_line, plural, show_place, trust_advice, wrap
+from hookline.apps.cli.report.text import trust_advice, wrap
+from hookline.inspect.foreign_settings import unread_lines, unread_report
 from hookline.inspect.hooks import trust_states
 from hookline.inspect.lint.checks import CHECKS, run_checks
 from hookline.inspect.lint.dry_run import RULES, dry_run
@@ -32,6 +32,7 @@ from hookline.inspect.lint.sarif import sarif
 from hookline.inspect.view import Setup, read_setup
 from hookline.protocol.constants import FiredBy
 from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.text.readable import one_line, plural, show_place
 from hookline.protocol.text.strings import warn_user
 
 _UNPROVEN = "none of these is dangerous, so nothing shows that it denies anything; say in a case file what it must deny"

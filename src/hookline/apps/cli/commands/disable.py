@@ -5,7 +5,13 @@ Examples:
   hookline disable guard --scope project
 """
 
-from hookline.apps.cli.commands._switch import configure_switch as configure
-from hookline.apps.cli.commands._switch import disable as run
+import argparse
+
+from hookline.apps.cli.commands.enable import configure, switch
 
 __all__ = ["configure", "run"]
+
+
+def run(given: argparse.Namespace) -> int:
+    """Disables the hooks of a name, and prints their state."""
+    return switch(given, is_on=False)

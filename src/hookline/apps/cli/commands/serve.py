@@ -25,15 +25,16 @@ from hookline.runners.function.watchdog import WATCHDOG
 from hookline.settings.read.provider import missing_provider
 
 if TYPE_CHECKING:
-    from hookline.apps.cli.commands import _fleet_facts, _policy_follow
+    from hookline.apps.cli.commands.fleet.policy import follow
     from hookline.bridge.server import control, serve
     from hookline.fleet import service as fleet_service
     from hookline.fleet.service import ServiceThread
+    from hookline.inspect import machine as facts
 else:
     control = lazy_module("hookline.bridge.server.control")
     serve = lazy_module("hookline.bridge.server.serve")
-    _policy_follow = lazy_module("hookline.apps.cli.commands._policy_follow")
-    _fleet_facts = lazy_module("hookline.apps.cli.commands._fleet_facts")
+    follow = lazy_module("hookline.apps.cli.commands.fleet.policy.follow")
+    facts = lazy_module("hookline.inspect.machine")
     fleet_service = lazy_module("hookline.fleet.service")
 
 _IDLE_S = 600.0
@@ -79,7 +80,7 @@ async def _serve(idle_s: float) -> int:
     folder = state_path("").absolute()
     server = serve.Server(folder, idle_s)
     if missing_provider() is None:
-        _policy_follow.follow_if_configured()
+        follow.follow_if_configured()
     fleet = fleet_thread()
     try:
         await server.run(lambda: control.has_started(folder))
@@ -98,7 +99,7 @@ def fleet_thread() -> "ServiceThread | None":
         if (missing := missing_provider()) is not None:
             warn_user(f"this machine's records are not sent: {missing}")
             return None
-        service = _fleet_facts.machine_service(warn_user)
+        service = facts.machine_service(warn_user)
     except (HooklineError, OSError) as error:
         warn_user(f"this machine's records are not sent: {error}")
         return None

@@ -26,21 +26,22 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hookline.apps.cli.commands._consent import log_consent, require_person, require_terminal
-from hookline.apps.cli.options import add_common_options, make_config, read_config
-from hookline.apps.cli.report.foreign import in_dialect, unread_lines, unread_report
+from hookline.apps.cli.options import add_common_options, make_config, read_config, require_terminal
 from hookline.apps.cli.report.printer import print_json, print_lines, print_question, print_report
 from hookline.apps.cli.report.review import Review, review, review_lines
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import one_line, plural, show_message, show_place, unknown_hook
 from hookline.apps.cli.terminal.pasted import discard_input, is_pasted, marked_pastes
 from hookline.errors import HooklineError, UsageError
+from hookline.inspect.consent import log_consent, require_person
+from hookline.inspect.foreign_settings import in_dialect, unread_lines, unread_report
 from hookline.inspect.hooks import trust_states
+from hookline.inspect.switches import unknown_hook
 from hookline.inspect.view import Setup, read_setup
 from hookline.protocol.constants import ConfigSource
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import CommandLine, HookEntry
 from hookline.protocol.records import Consent, hook_place
+from hookline.protocol.text.readable import one_line, plural, show_message, show_place
 from hookline.protocol.text.strings import warn_user
 from hookline.settings.trust.store import TrustRecord, TrustStore
 

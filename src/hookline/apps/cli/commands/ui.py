@@ -17,14 +17,21 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hookline.apps.cli.commands._consent import add_yes_option
-from hookline.apps.cli.commands._fleet_server import add_machine_options, add_stream_option
 from hookline.apps.cli.commands.log import recorded_log
-from hookline.apps.cli.options import add_common_options, at_least, make_config
+from hookline.apps.cli.log_options import add_machine_options, add_stream_option
+from hookline.apps.cli.options import (
+    add_common_options,
+    add_yes_option,
+    at_least,
+    make_config,
+    read_config,
+    require_terminal,
+)
 from hookline.apps.cli.report.printer import print_lines
 from hookline.errors import MissingExtraError, UsageError
 from hookline.extensions import lazy_module
@@ -33,16 +40,17 @@ from hookline.files import make_private_directory, state_path, write_atomically
 if TYPE_CHECKING:
     import webbrowser
 
-    from hookline.apps.cli.commands import _desk, _fleet_records, _fleet_server
-    from hookline.apps.cli.commands import _fleet_desk as fleet_view
-    from hookline.apps.cli.commands._desk import CommandDesk
+    from hookline.apps.cli.commands.fleet import server
+    from hookline.apps.ui import backend, fleet_backend
     from hookline.apps.ui import serve as page
+    from hookline.apps.ui.backend import Backend
+    from hookline.fleet import query as fleet_query
 else:
-    _desk = lazy_module("hookline.apps.cli.commands._desk")
+    backend = lazy_module("hookline.apps.ui.backend")
     page = lazy_module("hookline.apps.ui.serve")
-    fleet_view = lazy_module("hookline.apps.cli.commands._fleet_desk")
-    _fleet_records = lazy_module("hookline.apps.cli.commands._fleet_records")
-    _fleet_server = lazy_module("hookline.apps.cli.commands._fleet_server")
+    fleet_backend = lazy_module("hookline.apps.ui.fleet_backend")
+    fleet_query = lazy_module("hookline.fleet.query")
+    server = lazy_module("hookline.apps.cli.commands.fleet.server")
     webbrowser = lazy_module("webbrowser")
 
 _LAST_PORT = 65_535
@@ -66,10 +74,10 @@ def run(given: argparse.Namespace) -> int:
     _require_packages()
     if given.port > _LAST_PORT:
         raise UsageError(f"there is no port {given.port}")
-    with _fleet_desk(given) if given.fleet else nullcontext(_desk.CommandDesk(given, _log(given))) as desk:
+    with _fleet_backend(given) if given.fleet else nullcontext(_local_backend(given)) as shown:
         browser = _Browser(is_wanted=not given.no_open)
         try:
-            asyncio.run(page.serve(desk, int(given.port), browser.show))
+            asyncio.run(page.serve(shown, int(given.port), browser.show))
         except KeyboardInterrupt:
             return 0  # this is how it ends
         finally:
@@ -85,13 +93,25 @@ def _log(given: argparse.Namespace) -> Path:
     return log
 
 
+def _local_backend(given: argparse.Namespace) -> "Backend":
+    return backend.Backend(
+        _log(given),
+        partial(read_config, given, log_file=False),
+        partial(require_terminal, given),
+        has_named_settings=bool(given.settings),
+    )
+
+
 @contextmanager
-def _fleet_desk(given: argparse.Namespace) -> "Iterator[CommandDesk]":
+def _fleet_backend(given: argparse.Namespace) -> "Iterator[Backend]":
     if given.file:
         raise UsageError("--fleet shows the company's stream, and --file a log; give one of them")
-    fleet = _fleet_server.fleet_of(given)
-    with _fleet_records.mirrored(fleet, given, follows=True) as log:
-        yield fleet_view.FleetDesk(given, log, fleet)
+    fleet, selection = server.fleet_of(given), server.selection_of(given)
+    keys = server.policy_keys_of(given)
+    with fleet_query.mirrored(fleet, selection, follows=True) as log:
+        make_config = partial(read_config, given, log_file=False)
+        read_machines = partial(fleet_query.read_machines, fleet, selection, policy_keys=keys)
+        yield fleet_backend.FleetBackend(log, make_config, fleet, read_machines)
 
 
 def _require_packages() -> None:

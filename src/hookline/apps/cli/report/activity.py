@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import cut, one_line, plural, screen_width, show_clock
+from hookline.apps.cli.report.text import screen_width
+from hookline.protocol.text.readable import cut, one_line, plural, show_clock
 
 _MAX_BAR = 50
 _LEAST_BAR = 10

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import one_line, plural
 from hookline.fleet.record.chains import SourceReport, Window
 from hookline.fleet.record.verify import AuditResult
+from hookline.protocol.text.readable import one_line, plural
 
 _SHOWN = 20
 

@@ -5,8 +5,9 @@ from html import escape
 from typing import Any
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import cut, one_line, plural, screen_width, show_message, show_place
+from hookline.apps.cli.report.text import screen_width
 from hookline.protocol.text.json_text import stringify_json
+from hookline.protocol.text.readable import cut, one_line, plural, show_message, show_place
 from hookline.protocol.text.strings import printable
 from hookline.testing.backtest.past import LeftOut
 from hookline.testing.backtest.run import Change, Kind, Tally

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import cut, one_line, plural, show_message, show_ms, show_place, text_lines
 from hookline.protocol.text.exit_text import show_ending
+from hookline.protocol.text.readable import cut, one_line, plural, show_message, show_ms, show_place, text_lines
 from hookline.protocol.verdict import HookExecutionResult, Verdict
 from hookline.testing.cases.case import outcomes_of
 from hookline.testing.cases.coverage import HookCoverage, Shown

@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.report.order import show_order
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import (
-    HOOKS_DISABLED,
-    one_line,
-    plural,
-    show_message,
-    text_lines,
-)
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.extensions import lazy_module
 from hookline.protocol.answers import ToolSelection
@@ -21,6 +14,7 @@ from hookline.protocol.constants import LIFECYCLE_REMEDY
 from hookline.protocol.events import HookEventName
 from hookline.protocol.text.exit_text import show_ending
 from hookline.protocol.text.outcome_words import HookResult, outcome_of, run_result, show_outcome
+from hookline.protocol.text.readable import HOOKS_DISABLED, one_line, plural, show_message, text_lines
 from hookline.protocol.verdict import HookExecutionResult, Verdict
 
 if TYPE_CHECKING:

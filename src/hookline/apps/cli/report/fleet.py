@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import one_line, plural
-from hookline.fleet.health.heartbeat import Heartbeat, HookStatus
+from hookline.fleet.health.heartbeat import Heartbeat
 from hookline.fleet.health.status import MachineStatus
 from hookline.protocol.text.json_text import utc_timestamp
+from hookline.protocol.text.readable import one_line, plural
 
 _SHOWN = 10
 
@@ -51,31 +51,6 @@ def status_lines(found: Sequence[MachineStatus]) -> Iterator[str]:
     ):
         words += [style.bad(f"{count} {word}")] if count else []
     yield ", ".join(words)
-
-
-def machine_rows(found: Sequence[MachineStatus]) -> list[dict[str, Any]]:
-    """The machines as the page shows them."""
-    return [
-        {
-            "machine": status.machine,
-            "user": status.user,
-            "team": status.team,
-            "problems": status.problems,
-            "lastSeen": None if status.last_seen is None else utc_timestamp(status.last_seen),
-            "policy": None if status.beat is None else status.beat.facts.policy,
-            "hookline": None if status.beat is None else status.beat.hookline,
-            "hooks": 0 if status.beat is None else len(status.beat.facts.hooks) + status.beat.facts.more_hooks,
-            "running": 0 if status.beat is None else sum(hook.can_run for hook in status.beat.facts.hooks),
-            "words": [] if status.beat is None else [_hook_row(hook) for hook in status.beat.facts.hooks],
-            "canary": None if status.beat is None or status.beat.canary is None else status.beat.canary.time,
-        }
-        for status in found
-    ]
-
-
-def _hook_row(hook: HookStatus) -> dict[str, Any]:
-    names = ("event", "name", "source", "state", "problem", "last_run", "last_block")
-    return {name: getattr(hook, name) for name in names} | {"can_run": hook.can_run}
 
 
 def _name(status: MachineStatus) -> str:

@@ -6,20 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import (
-    cut,
-    one_line,
-    screen_width,
-    show_clock,
-    show_message,
-    show_ms,
-    show_place,
-    text_lines,
-)
+from hookline.apps.cli.report.text import screen_width
 from hookline.log.read.entry import LogEntry, outcome_word
 from hookline.protocol.constants import PROJECT_DIR_VARIABLES, REAL_SOURCES
 from hookline.protocol.text.exit_text import show_signal
 from hookline.protocol.text.outcome_words import HookResult, Outcome, RecordState
+from hookline.protocol.text.readable import cut, one_line, show_clock, show_message, show_ms, show_place, text_lines
 
 _ID_WIDTH = 12
 _LEAST_ROOM = 40

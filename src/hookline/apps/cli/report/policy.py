@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import one_line, plural
 from hookline.fleet.policy.documents import Bundle, Document, SignedDocument, Switches, now, show_moment
+from hookline.protocol.text.readable import one_line, plural
 from hookline.settings.read.policy_state import show_time
 
 

@@ -13,8 +13,8 @@ from typing import Any, TextIO
 
 from hookline.apps.cli.main import terminal_columns
 from hookline.apps.cli.report.style import painted
-from hookline.apps.cli.report.text import plain
 from hookline.protocol.text.json_text import stringify_json
+from hookline.protocol.text.readable import plain
 from hookline.protocol.text.strings import visible_json
 
 

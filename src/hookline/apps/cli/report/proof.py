@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import cut, one_line, plural, screen_width, show_evidence, show_message, show_place
+from hookline.apps.cli.report.text import screen_width
 from hookline.inspect.proof.canary import Flight
 from hookline.inspect.proof.causes import unknown_version
-from hookline.inspect.proof.coverage import known_versions
+from hookline.inspect.proof.coverage import known_versions, show_evidence_words
 from hookline.inspect.proof.reconcile import Finding, Standing, grouped
 from hookline.protocol.text.json_text import stringify_json
+from hookline.protocol.text.readable import cut, one_line, plural, show_message, show_place
 
 _MOST_SHOWN = 5
 _MAY_HOLD = "it may hold calls that are not compared"
@@ -133,19 +134,9 @@ def word_lines(words: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One line for each agent: configured, observed, enforced."""
     width = max((len(row["name"]) for row in words), default=0)
     for row in words:
-        yield f"{style.bold(row['name'].ljust(width))}  {words_of(row)}"
+        yield f"{style.bold(row['name'].ljust(width))}  {show_evidence_words(row)}"
         if row.get("problem"):
             yield style.warn(f"  {one_line(row['problem'])}")
-
-
-def words_of(row: Mapping[str, Any], otherwise: str = "not configured") -> str:
-    """The three words of an agent or a hook, with the date of the last evidence."""
-    configured = "configured" if row["configured"] else otherwise
-    observed, enforced = (
-        show_evidence(word, row[word], row.get(f"{word}By")) if row[word] else never
-        for word, never in (("observed", "never observed"), ("enforced", "never had to deny"))
-    )
-    return f"{configured}, {observed}, {enforced}"
 
 
 def proof_report(proof: AgentProof) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import one_line, show_place, text_lines
 from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.text.readable import one_line, show_place, text_lines
 from hookline.settings.read.files import open_without_waiting
 from hookline.settings.trust.fingerprint import fingerprint
 from hookline.settings.trust.store import TrustState, TrustStore, show_uncovered

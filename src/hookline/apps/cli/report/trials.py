@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import cut, one_line, plural, show_ms, show_place
 from hookline.inspect.proof.shadow import Sequel, TriedHook
 from hookline.protocol.constants import ConfigSource
+from hookline.protocol.text.readable import cut, one_line, plural, show_ms, show_place
 
 _LONGEST = 120
 _MOST_NAMES = 10

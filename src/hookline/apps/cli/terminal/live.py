@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from hookline.apps.cli.report.text import cut
+from hookline.protocol.text.readable import cut
 
 # The rows that a screen has for other things: the status line, and the line below which the cursor stands.
 _OTHER_ROWS = 4

@@ -19,9 +19,9 @@ from hookline.apps.agent.events import (
 from hookline.apps.agent.tool import CallStatus, ToolCall
 from hookline.apps.cli.report.printer import Prose, print_lines, print_wire
 from hookline.apps.cli.report.style import Style
-from hookline.apps.cli.report.text import plain, text_lines
 from hookline.apps.cli.terminal.waiting import Waiting
 from hookline.protocol.text.json_text import to_plain
+from hookline.protocol.text.readable import plain, text_lines
 from hookline.protocol.text.strings import warn_user
 
 MAX_LINES = 20

@@ -14,9 +14,9 @@ from hookline.apps.agent.approval.approver import Approval, Reply, Request
 from hookline.apps.agent.tool import ToolCall, ToolContext
 from hookline.apps.agent.tools.paths import locate
 from hookline.apps.cli.report.printer import print_lines, print_question
-from hookline.apps.cli.report.text import cut, one_line, text_lines
 from hookline.apps.cli.terminal.output import names
 from hookline.apps.cli.terminal.pasted import discard_input, is_pasted, marked_pastes
+from hookline.protocol.text.readable import cut, one_line, text_lines
 from hookline.protocol.text.strings import printable, visible
 
 MAX_BYTES = 1024 * 1024

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hookline.apps.cli.options import read_config
-from hookline.apps.cli.report.text import plural
 from hookline.client.config import Config
 from hookline.errors import HooklineError
 from hookline.extensions import lazy_module
 from hookline.protocol.hook_entry import HookEntry, Plugin, Unsupported
+from hookline.protocol.text.readable import plural
 from hookline.protocol.text.strings import printable
 from hookline.settings.trust.store import TrustStore, default_trust_path
 

@@ -23,7 +23,6 @@ from hookline.apps.agent.events import (
     TurnEnded,
 )
 from hookline.apps.agent.tool import CallStatus, ToolCall
-from hookline.apps.cli.report.text import one_line, plain, text_lines
 from hookline.apps.cli.terminal.activity import Activity
 from hookline.apps.cli.terminal.blocks import split_blocks
 from hookline.apps.cli.terminal.live import LiveArea
@@ -38,6 +37,7 @@ from hookline.apps.cli.terminal.output import (
     not_sent,
 )
 from hookline.protocol.events import HookEventName
+from hookline.protocol.text.readable import one_line, plain, text_lines
 from hookline.protocol.text.strings import printable, short_paths, visible
 
 _TICK_S = 0.1

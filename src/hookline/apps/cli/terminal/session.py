@@ -22,12 +22,12 @@ from hookline.apps.agent.models.model import Model
 from hookline.apps.agent.models.replay import Recorder, ReplayModel
 from hookline.apps.agent.toolbox import ToolBox
 from hookline.apps.cli.options import make_config, report_unusable_hooks
-from hookline.apps.cli.report.foreign import unread_lines, unread_report
 from hookline.apps.cli.terminal.permission import refuse
 from hookline.apps.cli.terminal.readiness import require_hooks
 from hookline.client.config import Config
 from hookline.errors import UsageError
 from hookline.extensions import lazy_module
+from hookline.inspect.foreign_settings import unread_lines, unread_report
 from hookline.protocol.constants import FiredBy
 from hookline.protocol.text.strings import warn_user
 from hookline.settings.read.merge import names_dialects

@@ -10,8 +10,8 @@ from typing import Any
 from hookline.apps.agent.events import Event, ModelText
 from hookline.apps.cli.main import terminal_columns
 from hookline.apps.cli.report.printer import StatusLine
-from hookline.apps.cli.report.text import cut, one_line
 from hookline.apps.cli.terminal.activity import Activity
+from hookline.protocol.text.readable import cut, one_line
 
 _TICK_S = 0.1
 

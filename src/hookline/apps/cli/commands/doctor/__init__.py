@@ -1,0 +1,111 @@
+"""Find out whether hooks run here: settings, shell, log, trust, every hook, and a real one fired.
+
+With --prove, prove instead that hooks judged what agents did: a call that only a hook can deny, and every call of the
+transcripts of Claude Code, Codex, Gemini CLI and hookline's own agent. Each call that ran must have a decision in the
+log; those without one are shown with the likely cause. Transcripts of Cursor and Copilot are not read: there the canary
+and the log are the proof.
+
+Examples:
+  hookline doctor
+  hookline doctor --project ../other --json
+  hookline doctor --prove                   our own agent's canary; the transcripts of all agents of the last 7 days
+  hookline doctor --prove claude            prints one line to run, and waits until the call was denied
+  hookline doctor --prove codex --no-canary --since 30d
+
+Exit codes:
+  0  hooks run here; every call was judged, and the canary was denied
+  1  something keeps hooks from running; a call was not judged, or there is nothing to compare
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from hookline.apps.cli.interrupt import run_loop
+from hookline.apps.cli.options import add_common_options, at_least, read_config
+from hookline.apps.cli.report.printer import print_report
+from hookline.apps.cli.report.style import style
+from hookline.apps.cli.report.text import wrap
+from hookline.bridge.judge import hosts
+from hookline.client.config import Config
+from hookline.dialects.transcripts.find import OWN
+from hookline.extensions import lazy_module
+from hookline.inspect.doctor.checks import diagnose
+from hookline.inspect.doctor.diagnostic import Diagnostic, Severity
+from hookline.protocol.constants import FiredBy
+from hookline.protocol.text.readable import plural
+
+if TYPE_CHECKING:
+    from hookline.apps.cli.commands.doctor import prove
+else:
+    prove = lazy_module("hookline.apps.cli.commands.doctor.prove")
+
+_MARKS = {Severity.OK: ("ok", style.good), Severity.WARNING: ("note", style.warn), Severity.ERROR: ("BAD", style.bad)}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the options."""
+    agents = (OWN, *hosts())
+    parser.add_argument(
+        "--prove",
+        metavar="AGENT",
+        nargs="?",
+        const=True,
+        choices=(True, *agents),
+        help=f"prove that hooks judged the calls of an agent: {', '.join(agents)} (default: all)",
+    )
+    parser.add_argument(
+        "--no-canary", action="store_true", help="with --prove: only compare the transcripts with the log"
+    )
+    parser.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=at_least(0, float),
+        default=120.0,
+        help="with --prove: how long to wait for another agent's canary (default: 120)",
+    )
+    parser.add_argument(
+        "--since", metavar="WHEN", default="7d", help="with --prove: calls that are not older (default: 7d)"
+    )
+    parser.add_argument("--session", metavar="ID", help="with --prove: calls of this session")
+    add_common_options(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Prints the findings; the exit code is 1 when something keeps hooks from running."""
+    if given.prove is not None:
+        return prove.prove(given)
+    config = read_config(given, session_id="hookline-doctor", fired_by=FiredBy.DOCTOR)
+    signs = diagnose(config, run_loop)
+    bad = sum(sign.health is Severity.ERROR for sign in signs)
+    shown = [{name: value for name, value in asdict(sign).items() if value is not None} for sign in signs]
+    print_report(given, {"healthy": not bad, "signs": shown}, _lines(signs, _conclusion(bad, config)))
+    return 1 if bad else 0
+
+
+def _conclusion(bad: int, config: Config) -> str:
+    """One sentence, which claims nothing of hooks that do not exist or are disabled."""
+    hooks, policy = config.get_settings().hooks, config.get_settings().policy
+    if policy is not None and policy.agents_off is not None:
+        return style.bad(f"No agent may work here: {policy.agents_off}")
+    if bad:
+        return style.bad(f"{plural(bad, 'thing')} to fix before all hooks run here.")
+    if not hooks:
+        return style.warn("No hook runs here: none is configured.")
+    if not any(hook.enabled for hook in hooks):
+        return style.warn("No hook runs here: all are disabled.")
+    if disabled := sum(not hook.enabled for hook in hooks):
+        return style.warn(f"Hooks run here, but for {disabled} that {'is' if disabled == 1 else 'are'} disabled.")
+    return style.good("Hooks run here.")
+
+
+def _lines(signs: Sequence[Diagnostic], conclusion: str) -> Iterator[str]:
+    width = max(len(sign.about) for sign in signs) + 2
+    for sign in signs:
+        mark, paint = _MARKS[sign.health]
+        first, *others = wrap(sign.message, " " * (6 + width))
+        yield f"{paint(f'{mark:<6}')}{style.bold(f'{sign.about:<{width}}')}{first.lstrip()}"
+        yield from others
+    yield ""
+    yield conclusion

@@ -1,0 +1,1 @@
+"""The checks of `hookline doctor`."""
