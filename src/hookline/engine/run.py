@@ -141,7 +141,6 @@ class HookRunner:
             warm_policy=self.warm_policy,
             resources=self.resources,
             on_end=self._on_end,
-            is_alone=len(invocations) == 1,
         )
         return await self._run_together(invocations, context)
 

@@ -30,8 +30,6 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     resources: EngineResources
     on_end: OnEnd | None = None
     """Called for each hook that ends, while others may still run."""
-    is_alone: bool = False
-    """True if no other hook of the event has to be started at the same time."""
 
     def ended(self, hook: HookEntry) -> None:
         """Notify the observer that a hook has ended."""

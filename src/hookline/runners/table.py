@@ -89,7 +89,7 @@ def _one_by_one(run: Callable[[HookInvocation, RunContext], Awaitable[ChildOutco
 
 
 async def _ask_worker(invocation: HookInvocation, context: RunContext) -> ChildOutcome:
-    outcome = await context.resources.workers.ask(invocation, context.cwd, context.limits, may_wait=context.is_alone)
+    outcome = await context.resources.workers.ask(invocation, context.cwd, context.limits)
     if outcome is not None:
         return outcome
     job = _job(invocation, context)

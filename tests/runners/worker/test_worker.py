@@ -60,14 +60,11 @@ class Shop:
         self.worker = worker
         self.notes = notes
 
-    def begin(
-        self, *, timeout_ms: float = 15_000, stdin: bytes = b"{}", may_wait: bool = False
-    ) -> "asyncio.Future[ChildOutcome | None]":
+    def begin(self, *, timeout_ms: float = 15_000, stdin: bytes = b"{}") -> "asyncio.Future[ChildOutcome | None]":
         """Asks about an event."""
         answer: asyncio.Future[ChildOutcome | None] = asyncio.get_running_loop().create_future()
         event = WorkerEvent("BeforeTool", stdin, timeout_ms, answer.set_result)
-        if not self.worker.try_send(event, may_wait=may_wait):
-            self.worker.enqueue(event)
+        self.worker.enqueue(event)
         return answer
 
     async def ask(self, **options: Any) -> ChildOutcome:
@@ -219,26 +216,6 @@ def test_a_wrong_line_or_an_exit_fails_the_event_and_ends_the_group(
     assert len(asked) == len(set(asked)) == 2
 
 
-@pytest.mark.parametrize("fault", WRONG)
-def test_the_same_while_the_caller_stands_still_for_the_answer(
-    run_worker: RunWorker, tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever is not one whole answer is left to the loop, which deals with it as usual."""
-    monkeypatch.setattr(worker_module, "_MOMENT_S", 1.0)
-    body, why = WRONG[fault]
-
-    async def use(shop: Shop) -> None:
-        assert (await shop.ask()).stdout == ALLOWED
-        outcome = await shop.ask(may_wait=True)
-        assert (outcome.exit_code, outcome.stdout) == (None, b"")
-        assert why in str(outcome.error)
-        assert why in shop.texts
-
-    run_worker(f"{BEGIN}; {loop(f'if [ -e once ]; then {body}; else touch once; {ANSWER}; fi')}", use)
-    asked = (tmp_path / "asked").read_text().split()
-    assert len(asked) == len(set(asked)) == 2
-
-
 PIECES = {
     "at once": (ANSWER, ""),
     "in two parts": ("""printf '{"id":"%s",' "$id"; sleep 0.1; echo '"output":{}}'""", ""),
@@ -248,18 +225,14 @@ PIECES = {
 }
 
 
-@pytest.mark.parametrize("moment_s", [0.0003, 1.0])
 @pytest.mark.parametrize("piece", PIECES)
-def test_an_answer_is_the_same_whoever_waits_for_it(
-    run_worker: RunWorker, tmp_path: Path, piece: str, moment_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The thread that asks takes a whole line that comes in time, the loop everything else."""
-    monkeypatch.setattr(worker_module, "_MOMENT_S", moment_s)
+def test_an_answer_may_come_in_pieces_or_late(run_worker: RunWorker, tmp_path: Path, piece: str) -> None:
+    """A line ends where its line break is, and stderr before it belongs to the event."""
     body, stderr = PIECES[piece]
 
     async def use(shop: Shop) -> None:
         for _ in range(8):
-            outcome = await shop.ask(may_wait=True)
+            outcome = await shop.ask()
             assert (outcome.exit_code, outcome.error) == (0, None)
         assert b"".join(text for _, text in shop.notes).decode().split() == [stderr] * 8 if stderr else not shop.notes
 
@@ -326,11 +299,8 @@ def test_a_process_that_can_not_answer_gets_no_event(run_worker: RunWorker, tmp_
 
 
 @pytest.mark.req("WARM-025")
-def test_stderr_behind_an_answer_does_not_add_up(
-    run_worker: RunWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stderr_behind_an_answer_does_not_add_up(run_worker: RunWorker, tmp_path: Path) -> None:
     """It is noted when the next event is sent, and the limit is for one event."""
-    monkeypatch.setattr(worker_module, "_MOMENT_S", 1.0)
 
     async def use(shop: Shop) -> None:
         def noted() -> int:
@@ -341,7 +311,7 @@ def test_stderr_behind_an_answer_does_not_add_up(
             return process is not None and noted() + len(process._stderr_kept) == size
 
         for number in range(8):
-            assert (await shop.ask(may_wait=True)).stdout == ALLOWED
+            assert (await shop.ask()).stdout == ALLOWED
             assert noted() == 300 * number
             (tmp_path / "late").touch()
             await until(partial(is_read, 300 * (number + 1)))
@@ -719,29 +689,6 @@ def test_each_event_has_its_own_deadline(run_worker: RunWorker) -> None:
     run_worker(f"{BEGIN}; {loop(f'{body}; {ANSWER}')}", use)
 
 
-def test_another_thread_can_send_only_to_a_process_that_waits(run_worker: RunWorker, tmp_path: Path) -> None:
-    """Before it is ready, while it is busy, and after it was closed, an offer is refused and changes nothing."""
-
-    async def use(shop: Shop) -> None:
-        answers: list[ChildOutcome | None] = []
-
-        def event(timeout_ms: float = 5_000) -> WorkerEvent:
-            return WorkerEvent("BeforeTool", b"{}", timeout_ms, answers.append)
-
-        assert not shop.worker.try_send(event())
-        assert (await shop.ask()).stdout == ALLOWED  # with 15 seconds, and so is the timer's time
-        assert not shop.worker.try_send(event())
-        assert await asyncio.to_thread(shop.worker.try_send, event(30_000))
-        assert not shop.worker.try_send(event(30_000))
-        (tmp_path / "go").touch()
-        await until(lambda: len(answers) == 1)
-        shop.worker.close("it is time")
-        assert not shop.worker.try_send(event(30_000))
-
-    run_worker(WAITING, use)
-    assert len((tmp_path / "asked").read_text().split()) == 2
-
-
 def test_an_event_that_is_not_sent_in_time_does_not_end_the_worker(run_worker: RunWorker, tmp_path: Path) -> None:
     """It waited for others, and that is said."""
 
@@ -882,8 +829,7 @@ def test_a_program_that_has_changed_is_not_used(run_worker: RunWorker, tmp_path:
         for event in events:
             # Not `submit`, which could start it for the first alone.
             shop.worker._waiting.append(event)
-        with shop.worker._lock:
-            shop.worker._advance()
+        shop.worker._advance()
         await until(lambda: len(replies) == 2)
         assert replies == [None, None]
         assert [event.is_returned for event in events] == [True, True]

@@ -56,13 +56,6 @@ class Watcher:
                 loop.remove_writer(fd)
         os.close(fd)
 
-    def pause(self, _fd: int) -> bool:
-        """Stop watching a descriptor for a while, in any thread; False if that is not possible."""
-        return False
-
-    def resume(self, fd: int) -> None:
-        """Watch it again, for something to read."""
-
     def watch_exit(self, pid: int, on_exit: OnExit) -> int:
         """Call back when the child has exited. Return a pidfd that the caller may `close` before that, or -1."""
         self.wait_in_thread(pid, on_exit)
@@ -105,15 +98,6 @@ class EpollWatcher(Watcher):
         # A process that is just being started may hold a copy, so closing alone does not stop epoll.
         self._epoll.unregister(fd)
         os.close(fd)
-
-    def pause(self, fd: int) -> bool:
-        """Stop watching a descriptor for a while, in any thread."""
-        self._epoll.modify(fd, 0)
-        return True
-
-    def resume(self, fd: int) -> None:
-        """Watch it again, for something to read."""
-        self._epoll.modify(fd, select.EPOLLIN)
 
     def watch_exit(self, pid: int, on_exit: OnExit) -> int:
         """Call back when the child has exited. Return a pidfd that the caller may `close` before that, or -1."""

@@ -5,7 +5,6 @@ import contextlib
 import os
 import select
 import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -28,7 +27,6 @@ _STDERR_KEPT = 1 << 16
 _MOST_EMPTY_BYTES = 1 << 16
 # Each takes all that the pipe holds, up to a megabyte; a process that was left behind may go on filling it.
 _LAST_READS = range(4)
-_SELECTABLE = 1024
 # Between SIGTERM and SIGKILL.
 _GRACE_S = 1.0
 # How long a worker has for its own end after EOF on its stdin.
@@ -46,24 +44,17 @@ class Owner(Protocol):
 
 
 class WorkerProcess:
-    """A process in its own session, on one event loop. Whoever starts it has to `end` or `retire` it.
+    """A process in its own session, on one event loop. Its owner has to `end` or `retire` it."""
 
-    The owner holds the lock when it calls a method; callbacks of the loop take it, so that the owner can `write` in
-    another thread.
-    """
-
-    def __init__(self, job: ChildJob, owner: Owner, *, most_bytes: int, lock: threading.RLock) -> None:
-        """Starts it; raises an OSError or ValueError if that is not possible."""
+    def __init__(self, job: ChildJob, owner: Owner, *, most_bytes: int) -> None:
+        """Start it; raise an OSError or ValueError if that is not possible."""
         self._owner = owner
-        self._lock = lock
         self._job = job
         self._most_bytes = most_bytes
         self._loop = asyncio.get_running_loop()
         self._unwritten: deque[memoryview] = deque()
         self._line = bytearray()
         self._empty_bytes = 0
-        # Data that another thread has read and that the loop must handle.
-        self._early = b""
         self._stderr_kept = bytearray()
         self._stderr_read = 0
         self._timers: list[asyncio.TimerHandle] = []
@@ -79,51 +70,18 @@ class WorkerProcess:
         REAPER.running.add(self.pid)
         self._watcher: Watcher = watcher_for(self._loop)
         try:
-            self._watch("stdout", self._on_stdout)
-            self._watch("stderr", self._on_stderr)
+            self._watch("stdout", self._read_stdout)
+            self._watch("stderr", self._read_stderr)
             self._pidfd = self._watcher.watch_exit(self.pid, self._on_exit)
         except (OSError, RuntimeError):
             self.end()
             raise
 
     def write(self, line: bytes) -> None:
-        """Sends a line, in any thread; what the pipe does not take now is written when there is room."""
+        """Send a line; what the pipe does not take now is written when there is room."""
         self._unwritten.append(memoryview(line))
         if len(self._unwritten) == 1:
             self._write()
-            if self._unwritten:
-                self.soon(self._wait_for_room)
-
-    def line_within(self, seconds: float) -> bytes | None:
-        """Waits so long at most for a line, in any thread; None if there is anything else than one whole line.
-
-        The loop takes whatever is not returned here.
-        """
-        stdout, stderr = self._fds.get("stdout", -1), self._fds.get("stderr", -1)
-        # Of several descriptors `select` takes small ones only, but it alone waits for parts of a millisecond.
-        may_wait = 0 <= stdout < _SELECTABLE and 0 <= stderr < _SELECTABLE and not self._line
-        if not may_wait or not self._watcher.pause(stdout):
-            return None
-        try:
-            # Earlier stderr becomes readable together with the answer; the loop handles it.
-            if select.select((stdout, stderr), (), (), seconds)[0] != [stdout]:
-                return None
-            data = os.read(stdout, _READ_BYTES)
-        finally:
-            self._watcher.resume(stdout)
-        if data.find(b"\n") == len(data) - 1 < self._most_bytes and data:
-            return data[:-1]
-        self.put_back(data)
-        return None
-
-    def put_back(self, data: bytes) -> None:
-        """Has the loop read this before everything else."""
-        self._early += data
-        self.soon(self._on_stdout)
-
-    def soon(self, callback: Callable[[], None]) -> None:
-        """Has the loop call a function."""
-        self._loop.call_soon_threadsafe(callback)
 
     @property
     def can_answer(self) -> bool:
@@ -140,12 +98,6 @@ class WorkerProcess:
         # All stderr from before the answer is in the pipe by now.
         if not self.is_over:
             self._read_stderr()
-        return self.take_read_stderr()
-
-    def take_read_stderr(self) -> bytes:
-        """The same without a look at the pipe: what the loop has read by now, which is nothing in most cases."""
-        if not self._stderr_kept:
-            return b""
         kept, self._stderr_kept, self._stderr_read = bytes(self._stderr_kept), bytearray(), 0
         return kept
 
@@ -166,10 +118,9 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Ends it with everything that it started: SIGTERM now, SIGKILL after a second. A second call does nothing."""
-        with self._lock:
-            if not self.is_over:
-                self._signal_all()
-                self._let_go(is_reaped=False)
+        if not self.is_over:
+            self._signal_all()
+            self._let_go(is_reaped=False)
 
     def forget(self) -> None:
         """Closes what a forked program has inherited; the process belongs to the parent."""
@@ -206,32 +157,14 @@ class WorkerProcess:
                     self._unwritten[0] = rest
                 else:
                     self._unwritten.popleft()
-
-    def _wait_for_room(self) -> None:
-        with self._lock:
-            if "stdin" in self._fds and "room" not in self._fds:
-                # Watch a duplicate descriptor, so that waiting can end while stdin stays open.
-                self._fds["room"] = os.dup(self._fds["stdin"])
-                self._watch("room", self._on_room)
-
-    def _on_room(self) -> None:
-        with self._lock:
+        if not self._unwritten:
             self._close("room")
-            self._write()
-            if self._unwritten:
-                self._wait_for_room()
-
-    def _on_stdout(self) -> None:
-        with self._lock:
-            self._read_stdout()
-
-    def _on_stderr(self) -> None:
-        with self._lock:
-            self._read_stderr()
+        elif "room" not in self._fds:
+            # Watch a duplicate descriptor, so that waiting can end while stdin stays open.
+            self._fds["room"] = os.dup(self._fds["stdin"])
+            self._watch("room", self._write)
 
     def _read_stdout(self) -> None:
-        early, self._early = self._early, b""
-        self._take(early)
         for _ in _READS_IN_A_ROW:
             if "stdout" not in self._fds:
                 return
@@ -292,14 +225,10 @@ class WorkerProcess:
             self._fail(f"wrote more than {self._most_bytes} bytes to its stderr")
 
     def _on_exit(self, status: int | None = None) -> None:
-        with self._lock:
-            self._take_exit(status)
-
-    def _take_exit(self, status: int | None) -> None:
         self._pidfd = -1
         # Answers that it wrote before it ended are in the pipe.
         for _ in _LAST_READS:
-            if not self.is_over and "stdout" in self._fds and (self._early or self._has_more()):
+            if not self.is_over and "stdout" in self._fds and self._has_more():
                 self._read_stdout()
         self._take_last_line()
         self._read_stderr()
@@ -324,12 +253,11 @@ class WorkerProcess:
         return bool(look.poll(0))
 
     def _fail(self, why: str) -> None:
-        with self._lock:
-            if not self.is_over:
-                self._stderr_read = -_READ_BYTES
-                self._read_stderr()
-                self.end()
-                self._owner.on_end(self, why, is_clean=False)
+        if not self.is_over:
+            self._stderr_read = -_READ_BYTES
+            self._read_stderr()
+            self.end()
+            self._owner.on_end(self, why, is_clean=False)
 
     def _signal_all(self) -> None:
         self._deadline = time.monotonic() + _GRACE_S

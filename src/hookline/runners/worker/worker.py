@@ -1,14 +1,12 @@
 """A resident hook: its program is started once and receives one line for each event.
 
-A worker belongs to one event loop (own_loop.py), so that programs with several loops and threads share it. Only sending
-to a process that waits is also done in the thread that asks: waking up another thread takes longer than the rest of it.
-An event is sent at most once: one that was sent and not answered has failed.
+A worker belongs to one event loop in a thread of its own, so that programs with several loops and threads share it. An
+event is sent at most once: one that was sent and not answered has failed.
 """
 
 import asyncio
 import math
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -29,8 +27,6 @@ MOST_WAITING = 1000
 _SHORTAGE_PAUSES_S = (0.01, 0.02, 0.04, 0.08, 0.16)
 _MEMORY_LOOKED_AT_EVERY = 32
 _REMEMBERED = 256
-# How long the thread that asks stands still for an answer: less than the start of a process takes.
-_MOMENT_S = 0.0003
 
 
 class Worker:
@@ -60,8 +56,6 @@ class Worker:
         self._most_bytes = most_bytes
         self._note = note
         self._is_outdated = is_outdated
-        # Also the lock of its process: neither may change while another thread sends an event.
-        self._lock = threading.RLock()
         self._process: WorkerProcess | None = None
         self._retired: list[WorkerProcess] = []
         self._is_ready = False
@@ -90,45 +84,24 @@ class Worker:
         is_idle = self._process is None and not self._waiting
         return is_idle and all(process.is_over for process in self._retired)
 
-    def try_send(self, event: WorkerEvent, *, may_wait: bool = False) -> bool:
-        """Sends an event if the process waits for one, in any thread and at once; if not, `submit` it on the loop.
-
-        With `may_wait` it also waits a moment for the answer, which most workers have before a thread would wake up.
-        """
-        if not self._lock.acquire(blocking=False):
-            return False
-        try:
-            may_send = not self._waiting and self._has_room()
-            # Only the loop can set the alarm earlier.
-            if not may_send or self._is_closed or event.deadline < self._alarm_at:
-                return False
-            self._send(event)
-            if may_wait and len(self._sent) == 1:
-                self._wait_a_moment()
-            return True
-        finally:
-            self._lock.release()
-
     def enqueue(self, event: WorkerEvent) -> None:
         """Sends an event as soon as it is its turn."""
-        with self._lock:
-            if self._is_closed:
-                event.end(_unasked("its worker has been ended"))
-            elif self.why_given_up() is not None:
-                event.end(None)
-            elif len(self._waiting) >= MOST_WAITING:
-                event.end(_unasked(f"{MOST_WAITING} events wait for its worker already"))
-            else:
-                self._set_alarm(event.deadline)
-                self._waiting.append(event)
-                self._advance()
+        if self._is_closed:
+            event.end(_unasked("its worker has been ended"))
+        elif self.why_given_up() is not None:
+            event.end(None)
+        elif len(self._waiting) >= MOST_WAITING:
+            event.end(_unasked(f"{MOST_WAITING} events wait for its worker already"))
+        else:
+            self._set_alarm(event.deadline)
+            self._waiting.append(event)
+            self._advance()
 
     def cancel(self, event: WorkerEvent) -> None:
         """Nobody waits for an event any more. One that was sent keeps its place, and its deadline."""
-        with self._lock:
-            if event in self._waiting:
-                self._waiting.remove(event)
-                event.end(ChildOutcome())
+        if event in self._waiting:
+            self._waiting.remove(event)
+            event.end(ChildOutcome())
 
     def why_given_up(self) -> str | None:
         """Why no process is started at the moment, or None."""
@@ -136,29 +109,27 @@ class Worker:
 
     def drain(self) -> None:
         """Ends the process when all events are answered, also those that wait; another worker gets later ones."""
-        with self._lock:
-            self._is_leaving = True
-            self._advance()
+        self._is_leaving = True
+        self._advance()
 
     def close(self, why: str, *, at_once: bool = False) -> list[WorkerProcess]:
         """Fails all events, and returns the processes that are left to end by themselves."""
-        with self._lock:
-            self._is_closed = True
-            for timer in (self._restart, self._alarm):
-                if timer is not None:
-                    timer.cancel()
-            events = (*self._sent.values(), *self._waiting)
-            process, self._process = self._process, None
-            if process is not None:
-                if self._sent or at_once:
-                    process.end()
-                else:
-                    self._retire(process)
-            self._sent = {}
-            self._waiting.clear()
-            for event in events:
-                event.end(ChildOutcome(error=f"has no answer: {why}"))
-            return [process for process in self._retired if not process.is_over]
+        self._is_closed = True
+        for timer in (self._restart, self._alarm):
+            if timer is not None:
+                timer.cancel()
+        events = (*self._sent.values(), *self._waiting)
+        process, self._process = self._process, None
+        if process is not None:
+            if self._sent or at_once:
+                process.end()
+            else:
+                self._retire(process)
+        self._sent = {}
+        self._waiting.clear()
+        for event in events:
+            event.end(ChildOutcome(error=f"has no answer: {why}"))
+        return [process for process in self._retired if not process.is_over]
 
     def forget(self) -> None:
         """Closes what a forked program has inherited."""
@@ -166,7 +137,7 @@ class Worker:
             process.forget()
 
     def on_line(self, process: WorkerProcess, line: bytes) -> None:
-        """Takes a line of the process, which holds the lock."""
+        """Handle a line of the process."""
         if process is not self._process:
             return
         try:
@@ -179,7 +150,7 @@ class Worker:
             self._fail(str(error))
 
     def on_end(self, process: WorkerProcess, why: str, *, is_clean: bool) -> None:
-        """Takes note that the process, which holds the lock, is gone."""
+        """Handle the end of the process."""
         is_ours = process is self._process
         # It may end between two events.
         if is_ours and not (is_clean and self._count and not self._sent):
@@ -230,7 +201,10 @@ class Worker:
                 self._start_soon()
             return
         while self._waiting and self._has_room():
-            self._send(self._waiting.popleft())
+            # Stderr from after the last answer does not belong to this event; too much of it ends the process.
+            self._note_stderr(self._process)
+            if self._waiting and self._has_room():
+                self._send(self._waiting.popleft())
 
     def _has_room(self) -> bool:
         """Whether the process waits for an event."""
@@ -239,33 +213,10 @@ class Worker:
 
     def _send(self, event: WorkerEvent) -> None:
         assert self._process is not None  # noqa: S101 - it has room
-        # Stderr from after the last answer does not belong to this event.
-        if stderr := self._process.take_read_stderr():
-            self._note("", stderr)
         event_id = next(self._ids)
         self._sent[event_id] = event
         self._process.write(request_line(event_id, event.event, event.stdin))
         self._is_draining = self._reached_event_limit()
-
-    def _wait_a_moment(self) -> None:
-        """Takes the answer to the event that was just sent, if it comes now and nothing else has to be done."""
-        process = self._process
-        if process is None or (line := process.line_within(_MOMENT_S)) is None:
-            return
-        try:
-            event_id, outcome = read_answer(line)
-        except WrongLineError:
-            event_id = ""
-        if event_id not in self._sent:
-            process.put_back(line + b"\n")
-            return
-        self._answer(event_id, outcome)
-        if self._is_draining or self._is_leaving or self._count % _MEMORY_LOOKED_AT_EVERY == 0:
-            process.soon(self._advance_soon)
-
-    def _advance_soon(self) -> None:
-        with self._lock:
-            self._advance()
 
     def _answer(self, event_id: str, outcome: ChildOutcome) -> None:
         event = self._sent.pop(event_id)
@@ -305,11 +256,7 @@ class Worker:
             self._start_later(pause_s)
 
     def _start_later(self, pause_s: float) -> None:
-        self._restart = asyncio.get_running_loop().call_later(pause_s, self._start_again)
-
-    def _start_again(self) -> None:
-        with self._lock:
-            self._start()
+        self._restart = asyncio.get_running_loop().call_later(pause_s, self._start)
 
     def _start(self) -> None:
         self._restart = None
@@ -322,7 +269,7 @@ class Worker:
             return
         self._is_ready, self._is_draining, self._count = False, False, 0
         try:
-            self._process = WorkerProcess(self._job, self, most_bytes=self._most_bytes, lock=self._lock)
+            self._process = WorkerProcess(self._job, self, most_bytes=self._most_bytes)
         except (OSError, ValueError) as error:
             why = f"could not be started: {getattr(error, 'strerror', None) or error}"
             if getattr(error, "errno", None) in RESOURCE_ERRNOS:
@@ -356,14 +303,13 @@ class Worker:
 
     def _on_alarm(self) -> None:
         """Ends the events whose time is over, and sets the alarm for the next."""
-        with self._lock:
-            self._alarm, self._alarm_at = None, math.inf
-            now = time.monotonic()
-            for event in (*self._sent.values(), *self._waiting):
-                if event.deadline <= now and not event.is_over:
-                    self._expire(event)
-            if left := [event.deadline for event in (*self._sent.values(), *self._waiting)]:
-                self._set_alarm(min(left))
+        self._alarm, self._alarm_at = None, math.inf
+        now = time.monotonic()
+        for event in (*self._sent.values(), *self._waiting):
+            if event.deadline <= now and not event.is_over:
+                self._expire(event)
+        if left := [event.deadline for event in (*self._sent.values(), *self._waiting)]:
+            self._set_alarm(min(left))
 
     def _expire(self, event: WorkerEvent) -> None:
         if event in self._waiting:

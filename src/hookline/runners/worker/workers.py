@@ -78,13 +78,8 @@ class Workers:
         self._finalizer = weakref.finalize(self, _end_all, self._loop, self._running, self._leaving)
         _KNOWN.add(self)
 
-    async def ask(
-        self, invocation: HookInvocation, cwd: str, limits: ChildLimits, *, may_wait: bool = False
-    ) -> ChildOutcome | None:
-        """Return the outcome; None if the worker is given up for now and the hook must run cold.
-
-        With `may_wait` the loop stands still for a moment, because no other hook has to be invocation.
-        """
+    async def ask(self, invocation: HookInvocation, cwd: str, limits: ChildLimits) -> ChildOutcome | None:
+        """Return the outcome; None if the worker is given up for now and the hook must run cold."""
         hook, began = invocation.hook, time.monotonic()
         if hook.timeout_ms <= 0:
             return ChildOutcome(timed_out=True, way=RunWay.WORKER)
@@ -92,15 +87,11 @@ class Workers:
         change = ""
         for tried in range(_MOST_TRIES):
             answer: asyncio.Future[ChildOutcome | None] = loop.create_future()
-            reply = partial(_reply, loop, threading.get_ident(), answer)
+            reply = partial(_reply, loop, answer)
             event = WorkerEvent(hook.event.value, invocation.stdin, hook.timeout_ms, reply, began)
             try:
                 running = self._running_for(invocation, cwd, limits, is_changing=tried > 0)
-                if running.worker.try_send(event, may_wait=may_wait):
-                    if answer.done():
-                        return answer.result()
-                else:
-                    self._call(running.worker.enqueue, event)
+                self._call(running.worker.enqueue, event)
             except RuntimeError as error:
                 return _unasked(str(error), is_shortage=not self._is_closed)
             outcome = await self._outcome(running.worker, event, answer)
@@ -269,14 +260,8 @@ def _is_same(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
 
 
 def _reply(
-    loop: asyncio.AbstractEventLoop,
-    thread: int,
-    answer: "asyncio.Future[ChildOutcome | None]",
-    outcome: ChildOutcome | None,
+    loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[ChildOutcome | None]", outcome: ChildOutcome | None
 ) -> None:
-    if threading.get_ident() == thread:
-        _settle(answer, outcome)
-        return
     with suppress(RuntimeError):  # its loop is closed, so no caller waits
         loop.call_soon_threadsafe(_settle, answer, outcome)
 
