@@ -9,7 +9,7 @@ import pytest
 
 from hookline import Config, Hooks, ToolResult
 from hookline.apps.cli.main import main
-from hookline.fleet.policy.rollout import share
+from hookline.fleet.policy.layer import share
 from hookline.protocol.constants import ConfigSource
 from hookline.settings.decode.settings import decode_settings
 from hookline.settings.read.files import Layer

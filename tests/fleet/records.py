@@ -10,17 +10,15 @@ from typing import Any, TypeVar
 import msgspec
 from tests.fleet.server import NatsServer
 
+from hookline.fleet.keys import MachineKey
 from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, record_subjects
 from hookline.fleet.nats.bucket import Bucket, make_bucket, set_value
 from hookline.fleet.nats.connection import close, connect, connected
 from hookline.fleet.nats.jetstream import Stored, make_stream, stored
-from hookline.fleet.record.anchors import Anchors
-from hookline.fleet.record.chains import Window
-from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Foreign, Stated, arrivals
 from hookline.fleet.record.shipper import Shipper
-from hookline.fleet.record.source import RecordPlace, Source
-from hookline.fleet.record.verify import Audit, AuditResult
+from hookline.fleet.record.statement import RecordPlace, Source
+from hookline.fleet.record.verify import Audit, AuditResult, Window
 from hookline.log.write.appender import Appender
 from hookline.log.write.sink import FileSink
 from hookline.protocol.records import EventRecord, HookRecord, LogLevel
@@ -78,11 +76,9 @@ def write_plain(path: Path, count: int, *, max_bytes: int = 10**9, backups: int 
     appender.close()
 
 
-def shipper(
-    log: Path, *, place: RecordPlace = PLACE, key: MachineKey = KEY, anchors: Path | None = None, **more: Any
-) -> Shipper:
+def shipper(log: Path, *, place: RecordPlace = PLACE, key: MachineKey = KEY, **more: Any) -> Shipper:
     """A shipper of a log of a machine."""
-    return Shipper(log, place, key, anchors=None if anchors is None else Anchors(anchors, place.source), **more)
+    return Shipper(log, place, key, **more)
 
 
 def with_server(nats: NatsServer, work: Callable[[Any], Coroutine[Any, Any, Found]]) -> Found:

@@ -16,18 +16,15 @@ from tests.fleet.server import NatsServer
 from hookline.apps.cli.main import main
 from hookline.apps.cli.report.audit import audit_lines
 from hookline.fleet.health.status import judge
+from hookline.fleet.keys import MachineKey, add_pins, machine_key, read_pins
 from hookline.fleet.names import anchor_subject
 from hookline.fleet.nats.bucket import Latest
 from hookline.fleet.nats.jetstream import Stored
 from hookline.fleet.record.backlog import Cursor, next_batch
-from hookline.fleet.record.chains import Window
-from hookline.fleet.record.keys import MachineKey, machine_key
 from hookline.fleet.record.message import Arrival, Foreign, Stated, arrivals, messages_of
 from hookline.fleet.record.mirror import Mirror
-from hookline.fleet.record.pins import add_pins, read_pins
-from hookline.fleet.record.source import RecordPlace, Source
-from hookline.fleet.record.statement import StatementKind, state
-from hookline.fleet.record.verify import Audit
+from hookline.fleet.record.statement import RecordPlace, Source, StatementKind, state
+from hookline.fleet.record.verify import Audit, Window
 from hookline.log.write.chain import Head, Link, link_lines
 
 STRANGER = MachineKey(b"s" * 32)
@@ -199,14 +196,13 @@ def test_a_gap_that_somebody_else_declares_is_a_finding(log: Path) -> None:
     assert any("missing before record" in finding for finding in found)
 
 
-def test_a_key_that_was_seen_before_counts(log: Path, tmp_path: Path) -> None:
+def test_a_key_that_was_seen_before_counts(log: Path) -> None:
     """Even if somebody else's is the first in what is read."""
-    pins = tmp_path / "pins.json"
-    add_pins({PLACE.source.person: KEY.public}, pins)
-    add_pins({PLACE.source.person: STRANGER.public, ("m2", "bob"): STRANGER.public}, pins)
-    assert read_pins(pins) == {PLACE.source.person: KEY.public, ("m2", "bob"): STRANGER.public}
+    add_pins({PLACE.source.person: KEY.public})
+    add_pins({PLACE.source.person: STRANGER.public, ("m2", "bob"): STRANGER.public})
+    assert read_pins() == {PLACE.source.person: KEY.public, ("m2", "bob"): STRANGER.public}
     forged = [anchor(Head(1, "0" * 64), key=STRANGER), *sent(log)]
-    assert any("forged" in finding for finding in findings(read(forged), keys=read_pins(pins)))
+    assert any("forged" in finding for finding in findings(read(forged), keys=read_pins()))
 
 
 def test_records_without_any_signature_are_said_to_be_so(log: Path) -> None:

@@ -25,13 +25,12 @@ from tests.fleet.records import (
 )
 from tests.fleet.server import NatsServer
 
-from hookline.fleet.health.canary import CanaryResult
-from hookline.fleet.health.heartbeat import Facts
+from hookline.fleet.health.heartbeat import CanaryResult, Facts
 from hookline.fleet.names import MACHINES_BUCKET, ServerAddress
 from hookline.fleet.nats.bucket import latest_values
 from hookline.fleet.record.message import Arrival
 from hookline.fleet.record.shipper import read_progress
-from hookline.fleet.record.source import RecordPlace, Source
+from hookline.fleet.record.statement import RecordPlace, Source
 from hookline.fleet.service import Service, ServiceThread
 from hookline.log.paths import default_log_path
 from hookline.log.read.verify import log_head

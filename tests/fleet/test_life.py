@@ -19,14 +19,21 @@ from tests.fleet.server import NatsServer
 
 from hookline.apps.cli.commands.serve import fleet_thread
 from hookline.apps.cli.main import main
-from hookline.fleet.health.canary import CanaryResult, read_canary, try_canaries
-from hookline.fleet.health.heartbeat import BridgeStatus, Facts, Heartbeat, HookStatus
+from hookline.fleet.health.heartbeat import (
+    BridgeStatus,
+    CanaryResult,
+    Facts,
+    Heartbeat,
+    HookStatus,
+    read_canary,
+    try_canaries,
+)
 from hookline.fleet.health.status import MachineStatus, judge
+from hookline.fleet.keys import MachineKey
 from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS
 from hookline.fleet.nats.bucket import Bucket, Latest, set_value
 from hookline.fleet.nats.jetstream import make_stream
 from hookline.fleet.policy.bucket import publish
-from hookline.fleet.record.keys import MachineKey
 from hookline.fleet.record.message import Arrival, Stated
 from hookline.fleet.record.shipper import is_sent
 from hookline.fleet.service import Service, ServiceThread

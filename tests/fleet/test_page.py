@@ -22,7 +22,7 @@ from hookline.fleet.query import FleetSelection, mirrored, read_machines
 from hookline.fleet.record.backlog import Cursor, next_batch
 from hookline.fleet.record.message import Arrival
 from hookline.fleet.record.mirror import Mirror
-from hookline.fleet.record.source import RecordPlace, Source
+from hookline.fleet.record.statement import RecordPlace, Source
 from hookline.log.paths import log_path
 from hookline.log.write.sink import FileSink
 from hookline.settings.decode.schema import FleetSettings

@@ -1,7 +1,6 @@
 """From the log to the stream: all records, in order, each once, whatever ends in between."""
 
 import asyncio
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,12 @@ from tests.fleet.records import (
     with_server,
     write_log,
 )
-from tests.fleet.server import NatsServer
+from tests.fleet.server import NatsServer, find_program
 
 from hookline.errors import HooklineError
+from hookline.fleet.names import AUDIT_SUBJECTS
 from hookline.fleet.nats.connection import UnreachableError, close, connect
-from hookline.fleet.record.anchors import Anchors
+from hookline.fleet.nats.jetstream import make_stream
 from hookline.fleet.record.backlog import Cursor, next_batch, waiting_bytes
 from hookline.fleet.record.message import Arrival, Stated
 from hookline.fleet.record.shipper import only_shipper, read_progress
@@ -67,25 +67,6 @@ def test_records_that_come_later_are_sent_from_where_it_ended(nats: NatsServer, 
     send_all(nats, shipper(log))
     report = audit(read_all(nats)).sources[0]
     assert (report.records, report.again, report.findings, report.anchors) == (8, 0, [], 2)
-
-
-def test_a_batch_that_was_on_its_way_is_known_by_its_id(nats: NatsServer, log: Path) -> None:
-    """It arrived, and we ended before we knew: the same batch is sent again, and the server drops it."""
-    set_up(nats)
-    write_log(log, range(1, 6))
-    sender = shipper(log)
-
-    async def send_and_forget(client: Any) -> None:
-        before = sender.progress
-        await sender.ship(client)
-        # As the file was before the answer came.
-        await sender._save(msgspec.structs.replace(before, sending=sender.progress.cursor))
-
-    with_server(nats, send_and_forget)
-    write_log(log, range(6, 9))
-    send_all(nats, shipper(log))
-    lines = [line for one in read_all(nats) if isinstance(one, Arrival) for line in one.lines]
-    assert lines == lines_of(log)
 
 
 def test_a_lost_cursor_costs_copies_that_are_known_by_their_hash(nats: NatsServer, log: Path) -> None:
@@ -178,23 +159,19 @@ def test_nothing_is_lost_while_the_server_is_gone(nats: NatsServer, log: Path) -
     assert (report.records, report.again, report.findings) == (20, 0, [])
 
 
-def test_heads_are_commits_in_a_git_repository(nats: NatsServer, log: Path, tmp_path: Path) -> None:
-    """One for each head; without git's identity, or git itself, it is told, and nothing stops."""
+def test_heads_are_appended_to_the_anchors(nats: NatsServer, log: Path, tmp_path: Path) -> None:
+    """One line for each head. If they can't be written, that is reported, and sending continues."""
     set_up(nats)
     heads = tmp_path / "heads"
-    git = ("git", "-C", str(heads))
     heads.mkdir()
-    subprocess.run([*git, "init", "-q"], check=True)
-    for name, value in (("user.name", "m1"), ("user.email", "m1@example.com")):
-        subprocess.run([*git, "config", name, value], check=True)
     for number in (1, 2):
         write_log(log, range(number, number + 1))
         send_all(nats, shipper(log, anchors=heads))
-    assert subprocess.check_output([*git, "rev-list", "--count", "HEAD"], text=True).strip() == "2"
     assert len((heads / "m1.ann.anchors").read_bytes().splitlines()) == 2
-    said: list[str] = []
-    Anchors(tmp_path / "no" / "such" / "place", PLACE.source, said.append).add(b"{}")
-    assert "can't be written" in said[0]
+    notes: list[str] = []
+    write_log(log, range(3, 4))
+    send_all(nats, shipper(log, anchors=tmp_path / "no" / "such" / "place", notify=notes.append))
+    assert "the anchors can't be written" in notes[0]
 
 
 def test_only_one_sends_a_log(log: Path) -> None:
@@ -236,7 +213,7 @@ def test_a_file_of_the_same_number_is_not_taken_for_the_sent_one(tmp_path: Path)
     write_log(log, range(100, 109))
     again = next_batch(log, batch.end, 10**6)
     assert again is not None
-    assert again.is_anew
+    assert again.is_new_chain
     log.write_bytes(data)
     assert next_batch(log, batch.end, 10**6) is None
 
@@ -266,3 +243,26 @@ def test_without_a_stream_the_message_says_what_to_do(nats: NatsServer, log: Pat
     write_log(log, range(1, 3))
     with pytest.raises(UnreachableError, match="hookline fleet run --setup"):
         send_all(nats, shipper(log, key=KEY))
+
+
+def test_a_stream_for_all_beside_that_of_a_team_is_refused(nats: NatsServer) -> None:
+    """Their subjects would overlap."""
+
+    async def make(client: Any) -> None:
+        for name, subjects in (("payments", ["hookline.audit.payments.>"]), ("all", AUDIT_SUBJECTS)):
+            await make_stream(client, name, subjects, replicas=1, max_age_s=3600, max_bytes=-1)
+
+    with pytest.raises(UnreachableError, match="records are in one stream for all teams, or in one for each"):
+        with_server(nats, make)
+
+
+@pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it")
+def test_a_server_without_jetstream_is_named(tmp_path: Path) -> None:
+    """With the command that starts it properly."""
+    plain = NatsServer(tmp_path / "plain", config="jetstream: disabled\n")
+    plain.start()
+    try:
+        with pytest.raises(UnreachableError, match="the server has no JetStream; start it with: nats-server -js"):
+            set_up(plain)
+    finally:
+        plain.end()

@@ -47,7 +47,7 @@ IN_ORDER = [
     "ui --fleet",
 ]
 # In place of the stream for all teams, so it needs a server of its own.
-SHARDED = "fleet run --setup --team payments --tag payments --replicas 3"
+SHARDED = "fleet run --setup --team payments --replicas 3"
 # They go on until they are interrupted: what each prints when it is at work.
 LASTING = {
     "fleet policy follow": "version 7",

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.fleet.health.status import MachineStatus, judge, teams_of
+from hookline.fleet.keys import add_pins, read_listed, read_pins
 from hookline.fleet.names import MACHINES_BUCKET, record_subjects, server_of
 from hookline.fleet.nats.bucket import Latest, latest_values
 from hookline.fleet.nats.connection import UnreachableError, connected
@@ -20,7 +21,6 @@ from hookline.fleet.policy.documents import ALL_TEAMS
 from hookline.fleet.policy.store import DocumentKind
 from hookline.fleet.record.message import arrivals
 from hookline.fleet.record.mirror import Mirror
-from hookline.fleet.record.pins import add_pins, read_listed, read_pins
 from hookline.protocol.text.strings import warn_user
 from hookline.settings.decode.schema import FleetSettings
 

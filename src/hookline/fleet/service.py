@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hookline.errors import HooklineError
-from hookline.fleet.health.canary import CanaryResult, read_canary, write_canary
-from hookline.fleet.health.heartbeat import EVERY_S, Facts, Heartbeat
+from hookline.fleet.health.heartbeat import EVERY_S, CanaryResult, Facts, Heartbeat, read_canary, write_canary
+from hookline.fleet.keys import machine_key
 from hookline.fleet.names import MACHINES_BUCKET, server_of
 from hookline.fleet.nats.bucket import Bucket, set_value
 from hookline.fleet.nats.connection import NoClientError, UnreachableError, close, connect
-from hookline.fleet.record.anchors import Anchors
-from hookline.fleet.record.keys import machine_key
 from hookline.fleet.record.shipper import Shipper, only_shipper
-from hookline.fleet.record.source import place_of
+from hookline.fleet.record.statement import place_of
 from hookline.settings.decode.schema import FleetSettings
 
 if TYPE_CHECKING:
@@ -58,8 +56,8 @@ class Service:
         self._tell = DedupedNotifier(tell)
         self._canary = read_canary(log)
         self._trying: asyncio.Task[None] | None = None
-        anchors = None if fleet.anchors is None else Anchors(Path(fleet.anchors), self._place.source, self._tell)
-        self._shipper = Shipper(log, self._place, self._key, anchors=anchors, on_change=self._tell)
+        anchors = None if fleet.anchors is None else Path(fleet.anchors)
+        self._shipper = Shipper(log, self._place, self._key, anchors=anchors, notify=self._tell)
         self._due = {"anchor": 0.0, "beat": 0.0, "canary": 0.0}
 
     @property

@@ -10,8 +10,15 @@ import msgspec
 from hookline.client.config import Config
 from hookline.dialects.transcripts.find import OWN
 from hookline.engine.system import policy_version
-from hookline.fleet.health.canary import CanaryResult, try_canaries
-from hookline.fleet.health.heartbeat import MOST_HOOKS, BridgeStatus, Facts, HookStatus, short
+from hookline.fleet.health.heartbeat import (
+    MOST_HOOKS,
+    BridgeStatus,
+    CanaryResult,
+    Facts,
+    HookStatus,
+    short,
+    try_canaries,
+)
 from hookline.fleet.service import DedupedNotifier, Service
 from hookline.inspect.hooks import known_hooks
 from hookline.inspect.proof.coverage import agent_words

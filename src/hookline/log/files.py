@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -78,6 +78,17 @@ def open_all(path: Path) -> list[LogFile]:
     else:
         files = _open_named(path)
     return list(files.values())[::-1]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[list[LogFile]]:
+    """The same files, closed at the end of the block."""
+    files = open_all(path)
+    try:
+        yield files
+    finally:
+        for file in files:
+            file.close()
 
 
 def _open_named(path: Path) -> dict[tuple[int, int], LogFile]:

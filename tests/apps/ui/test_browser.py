@@ -15,7 +15,7 @@ from tests.fleet.records import KEY, say, send_all, set_up, shipper, write_log, 
 from tests.fleet.server import NatsServer, find_program
 
 from hookline.fleet.health.heartbeat import Facts, Heartbeat, HookStatus
-from hookline.fleet.record.source import RecordPlace, Source
+from hookline.fleet.record.statement import RecordPlace, Source
 from hookline.protocol.text.json_text import utc_timestamp
 
 api: Any = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed; make ui-test installs it")

@@ -7,10 +7,9 @@ from typing import Any
 import msgspec
 
 from hookline.errors import UsageError
-from hookline.log.read.activity import activity
 from hookline.log.read.entry import LogEntry, LogQuery, outcome_word
 from hookline.log.read.reader import LogReader, Place
-from hookline.log.read.statistics import EVENTS
+from hookline.log.read.statistics import EVENTS, activity
 from hookline.log.read.timespec import read_when
 from hookline.protocol.answers import or_none, read_stdout
 from hookline.protocol.events import HookEventName

@@ -7,9 +7,8 @@ from datetime import datetime
 import msgspec
 
 from hookline.fleet.health.heartbeat import Heartbeat
+from hookline.fleet.keys import Opened, Person, open_signed
 from hookline.fleet.nats.bucket import Latest
-from hookline.fleet.record.keys import Opened, open_signed
-from hookline.fleet.record.pins import Person
 
 _MISSED_BEATS = 5
 _LEAST_SILENCE_S = 60.0

@@ -59,12 +59,8 @@ async def make_stream(
     replicas: int,
     max_age_s: float,
     max_bytes: int,
-    tags: Sequence[str] = (),
 ) -> bool:
-    """Create a stream whose messages can't be deleted early; False if one of this name exists.
-
-    It is kept by servers that have all of these tags.
-    """
+    """Create a stream whose messages can't be deleted early; False if one of this name exists."""
     config = js_api.StreamConfig(
         name=name,
         subjects=list(subjects),
@@ -74,7 +70,6 @@ async def make_stream(
         max_age=max_age_s,
         max_bytes=max_bytes,
         duplicate_window=_DUPLICATES_S,
-        placement=js_api.Placement(tags=list(tags)) if tags else None,
     )
     return await ensure_stream(client, config)
 
@@ -186,6 +181,8 @@ def _stored(message: "Msg") -> Stored:
 
 
 def _refused(what: str, error: BaseException) -> UnreachableError:
+    if isinstance(error, js_errors.ServiceUnavailableError) and not error.err_code:
+        return UnreachableError(f"{what}: the server has no JetStream; start it with: nats-server -js -sd DIRECTORY")
     if isinstance(error, js_errors.NoStreamResponseError | js_errors.NotFoundError):
         return UnreachableError(
             f"{what}: the server does not have it; an administrator runs: hookline fleet run --setup"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hookline.errors import HooklineError
 from hookline.files import read_private
-from hookline.fleet.ed25519 import SEED_BYTES, is_signed_by, signing_key
+from hookline.fleet.keys import SEED_BYTES, is_signed_by, signing_key
 from hookline.fleet.policy.documents import PolicyError, Signature, SignedDocument
 
 if TYPE_CHECKING:

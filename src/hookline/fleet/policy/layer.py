@@ -1,7 +1,10 @@
 """The policy as a layer of settings: read, verified and judged each time that one of its files changes."""
 
+import hashlib
+import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +15,6 @@ from hookline.errors import HooklineError, MissingExtraError, install_command
 from hookline.fleet.names import NAME_A_SERVER
 from hookline.fleet.policy.documents import ALL_TEAMS, Bundle, Switches, show_moment
 from hookline.fleet.policy.keys import is_public_key
-from hookline.fleet.policy.rollout import left_out
 from hookline.fleet.policy.scripts import scripts_fault
 from hookline.fleet.policy.store import DEFAULT_DIRECTORY, PolicyStore, Verified
 from hookline.protocol.constants import OWN_DIALECT, POLICY_DIR_VARIABLE, ConfigSource, OnError
@@ -201,3 +203,34 @@ def _switched_off(document: Switches, file: str) -> list[SwitchedOff]:
 def _remedy(place: PolicyStore) -> str:
     team = "" if place.team == ALL_TEAMS else f" for team {place.team}"
     return f"put a valid one{team} in force: run: hookline fleet policy pull [FILE]"
+
+
+_PARTS = 10_000
+
+
+def left_out(rollout: RolloutSettings, label: str, teams: Sequence[str]) -> str | None:
+    """Why the rollout does not reach this machine and user, or None if it does."""
+    if rollout.teams is not None and not set(rollout.teams) & set(teams):
+        own = ", ".join(teams) or "none"
+        return f"its rollout is for the teams {', '.join(rollout.teams) or 'none'}; the teams of this machine: {own}"
+    if rollout.percent is not None and share(label) >= rollout.percent:
+        return f"its rollout reaches {rollout.percent:g} % of machines and users, and not this one"
+    return None
+
+
+def share(label: str) -> float:
+    """A number from 0 to 100 that is always the same for this machine, this user and this hook."""
+    text = f"{_machine()}\0{os.getuid()}\0{label}"
+    number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8], "big")
+    return number % _PARTS / (_PARTS / 100)
+
+
+@cache
+def _machine() -> str:
+    for name in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        try:
+            if text := Path(name).read_text("ascii").strip():
+                return text
+        except (OSError, ValueError):
+            continue
+    return os.uname().nodename

@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 import msgspec
 
+from hookline.fleet.keys import Opened, open_signed
 from hookline.fleet.names import token_of
 from hookline.fleet.nats.jetstream import Stored
 from hookline.fleet.record.backlog import Batch
-from hookline.fleet.record.keys import Opened, open_signed
-from hookline.fleet.record.source import RecordPlace, Source
-from hookline.fleet.record.statement import Hash, Statement
+from hookline.fleet.record.statement import Hash, RecordPlace, Source, Statement
 
 _HEADER = "Hookline"
 _ID = "Nats-Msg-Id"

@@ -10,7 +10,7 @@ import msgspec
 
 from hookline.files import open_regular
 from hookline.fleet.record.message import Arrival, Foreign, Stated
-from hookline.fleet.record.source import Source
+from hookline.fleet.record.statement import Source
 from hookline.log.write.chain import Link
 from hookline.protocol.text.json_text import parse_json, stringify_json
 

@@ -1,4 +1,4 @@
-"""Sends the log to the company's stream, from where it ended last, at least once."""
+"""Sends the log to the company's stream from where it ended last, at least once."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -10,21 +10,18 @@ import msgspec
 
 from hookline.errors import HooklineError
 from hookline.files import locked, make_private_directory, write_atomically
+from hookline.fleet.keys import MachineKey
 from hookline.fleet.nats.jetstream import store
-from hookline.fleet.record.anchors import Anchors
-from hookline.fleet.record.backlog import Batch, Cursor, next_batch
-from hookline.fleet.record.keys import MachineKey
+from hookline.fleet.record.backlog import Cursor, next_batch
 from hookline.fleet.record.message import messages_of
-from hookline.fleet.record.source import RecordPlace
-from hookline.fleet.record.statement import StatementKind, state
+from hookline.fleet.record.statement import RecordPlace, StatementKind, add_anchor, state
 from hookline.log.write.chain import Head
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
 MOST_BYTES = 512 * 1024
-"""How much goes into one message, if the server takes that much."""
-# Of a message's room, for its headers.
+"""The most bytes of one message, if the server takes that much."""
 _HEADERS_BYTES = 4096
 
 
@@ -32,51 +29,39 @@ class Progress(msgspec.Struct, frozen=True):
     """How far the log was sent; kept in a file beside it."""
 
     cursor: Cursor = Cursor()
-    sending: Cursor | None = None
-    """The end of the batch that may be on its way: after a crash the same batch is sent again, with the same id."""
     anchored: int = 0
     dropped: int = 0
     """How many records were removed before they could be sent, in all."""
 
 
 def progress_path(log: Path) -> Path:
-    """The file that says how far a log was sent."""
+    """Return the file that says how far a log was sent."""
     return log.with_name(f"{log.name}.sent")
 
 
 def read_progress(log: Path) -> Progress:
-    """How far a log was sent; nothing of it, if that is not known."""
+    """Return how far a log was sent. If that is unknown, it is sent again: readers know records by their hash."""
     try:
         return msgspec.json.decode(progress_path(log).read_bytes(), type=Progress)
     except (OSError, msgspec.MsgspecError):
-        # All of it is sent again then; readers of the stream recognize records by their hashes.
         return Progress()
 
 
 @contextmanager
 def only_shipper(log: Path) -> Iterator[None]:
-    """Holds what only one shipper of a log can hold; HooklineError if another has it."""
+    """Hold the lock of the one shipper of a log. Raises HooklineError if another process has it."""
     make_private_directory(log.parent)
     with locked(progress_path(log), wait_s=0):
         yield
 
 
 def is_sent(log: Path) -> bool:
-    """Whether a service sends this log now."""
+    """True if a service sends this log now."""
     try:
         with only_shipper(log):
             return False
     except HooklineError:
         return True
-
-
-def _size_of(log: Path) -> tuple[int, int] | None:
-    """Which file has the name of the log, and its size."""
-    try:
-        status = log.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size
 
 
 class Shipper:
@@ -88,71 +73,56 @@ class Shipper:
         place: RecordPlace,
         key: MachineKey,
         *,
-        anchors: Anchors | None = None,
+        anchors: Path | None = None,
         most_bytes: int = MOST_BYTES,
-        on_change: Callable[[str], None] = lambda _words: None,
+        notify: Callable[[str], None] = lambda _message: None,
     ) -> None:
         self._log = log
         self._place = place
         self._key = key
         self._anchors = anchors
         self._most_bytes = most_bytes
-        self._tell = on_change
+        self._notify = notify
         self.progress = read_progress(log)
-        self._seen: tuple[int, int] | None = None
 
     async def ship(self, client: "Client") -> bool:
-        """Sends the next lines, and returns whether there were any; UnreachableError if they did not arrive."""
-        batch = await asyncio.to_thread(self._next, client.max_payload)
+        """Send the next lines; False if there are none. Raises UnreachableError if they did not arrive."""
+        room = max(1024, min(self._most_bytes, client.max_payload - _HEADERS_BYTES))
+        batch = await asyncio.to_thread(next_batch, self._log, self.progress.cursor, room)
         if batch is None:
             return False
-        if batch.is_anew:
-            self._tell("the log is not the one that was sent before; its records are sent as a new chain")
-            await self._state(client, StatementKind.ANEW, self.progress.cursor.head)
+        anchored, dropped = self.progress.anchored, self.progress.dropped
+        if batch.is_new_chain:
+            self._notify("the log is not the one that was sent before; its records are sent as a new chain")
+            await self._state(client, StatementKind.NEW_CHAIN, self.progress.cursor.head)
+            anchored = 0
         if batch.dropped is not None:
             first, last = batch.dropped
-            self._tell(f"records {first} to {last} were removed before they could be sent")
+            self._notify(f"records {first} to {last} were removed before they could be sent")
             await self._state(client, StatementKind.DROPPED, Head(last, ""), first)
-        if self.progress.sending != batch.end:
-            await self._save(msgspec.structs.replace(self.progress, sending=batch.end))
-        for body, headers in messages_of(batch, self._place, self._room(client.max_payload)):
+            dropped += last - first + 1
+        for body, headers in messages_of(batch, self._place, room):
             await store(client, self._place.audit, body, headers)
-        lost = batch.dropped[1] - batch.dropped[0] + 1 if batch.dropped else 0
-        anchored = 0 if batch.is_anew else self.progress.anchored
-        await self._save(Progress(batch.end, None, anchored, self.progress.dropped + lost))
+        await self._save(Progress(batch.end, anchored, dropped))
         return True
 
     async def anchor(self, client: "Client") -> None:
-        """Signs and publishes the last record that has arrived, unless that was done before."""
+        """Sign and publish the last record that has arrived, unless that was done before."""
         head = self.progress.cursor.head
         if not head.seq or head.seq == self.progress.anchored:
             return
         signed = await self._state(client, StatementKind.HEAD, head)
         if self._anchors is not None:
-            await asyncio.to_thread(self._anchors.add, signed)
+            try:
+                await asyncio.to_thread(add_anchor, self._anchors, self._place.source, signed)
+            except OSError as error:
+                self._notify(f"the anchors can't be written to {self._anchors}: {error.strerror}")
         await self._save(msgspec.structs.replace(self.progress, anchored=head.seq))
 
     async def _state(self, client: "Client", kind: StatementKind, head: Head, first: int = 0) -> bytes:
         signed = self._key.sign(state(self._place, kind, head, first))
         await store(client, self._place.anchor, signed, {})
         return signed
-
-    def _next(self, max_payload: int) -> Batch | None:
-        cursor, sending = self.progress.cursor, self.progress.sending
-        size = _size_of(self._log)
-        if sending is None and size == self._seen:
-            return None  # no record was written since there was nothing to send
-        most = self._room(max_payload)
-        if sending is not None:
-            # A batch is in one file: the one of the cursor, or the next.
-            most = sending.offset - (cursor.offset if sending.inode == cursor.inode else 0)
-        batch = next_batch(self._log, cursor, max(1, most))
-        # As it was before that look.
-        self._seen = size if batch is None else None
-        return batch
-
-    def _room(self, max_payload: int) -> int:
-        return max(1024, min(self._most_bytes, max_payload - _HEADERS_BYTES))
 
     async def _save(self, progress: Progress) -> None:
         self.progress = progress

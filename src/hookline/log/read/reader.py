@@ -11,18 +11,19 @@ Each reads as much of the log as it needs: 60 MB, all that is kept by default, t
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from hookline.log.files import LogFile, open_all, open_one
+from hookline.log.files import LogFile, open_all, open_one, opened
 from hookline.log.read.entry import ENDS, LogEntry, LogQuery, decode_block, ended_in, marks_in
 from hookline.protocol.text.json_text import parse_json
 
 if TYPE_CHECKING:
     from hookline.log.read.statistics import SessionSummary, Statistics
+
 
 _POLL_S = 0.2
 
@@ -244,3 +245,26 @@ class LogReader:
 
 def _is_called(record: dict[str, Any], run: str) -> bool:
     return str(record.get("id") if "-" in run else record.get("fire")).startswith(run)
+
+
+Records = list[dict[str, Any]]
+
+_FIRE = b'"fire":"'
+_KINDS = ("hook", "event")
+
+
+def whole_events(path: Path, fires: Collection[str]) -> Iterator[Records]:
+    """Yield the runs and the end of each of these events, oldest first; events without an end are left out."""
+    wanted = {fire.encode() for fire in fires}
+    waiting: dict[str, Records] = {}
+    with opened(path) as files:
+        for line in (line for file in files for block in file.blocks() for line in block.split(b"\n")):
+            begin = line.find(_FIRE) + len(_FIRE)
+            if begin < len(_FIRE) or line[begin : line.find(b'"', begin)] not in wanted:
+                continue
+            with suppress(ValueError):
+                record = parse_json(line.decode("utf-8", "replace"))
+                if isinstance(record, dict) and record.get("kind") in _KINDS and isinstance(record.get("fire"), str):
+                    waiting.setdefault(record["fire"], []).append(record)
+                    if record["kind"] == "event":
+                        yield waiting.pop(record["fire"])

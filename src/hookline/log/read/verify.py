@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from hookline.log.files import LogFile, open_all
+from hookline.log.files import LogFile, opened
 from hookline.log.write.chain import Head, Link, read_tail
 from hookline.protocol.text.json_text import parse_json
 
@@ -51,7 +50,7 @@ def verify_log(path: Path, heads: Sequence[Head] = (), *, backups: int | None = 
     done = Verification()
     chain, kept = ChainCheck(), set[Head]()
     wanted = {head.hash for head in heads}
-    with _opened(path) as files:
+    with opened(path) as files:
         done.files = len(files)
         for file in files:
             for number, line in enumerate(_lines(file), 1):
@@ -75,14 +74,14 @@ def verify_log(path: Path, heads: Sequence[Head] = (), *, backups: int | None = 
 
 def log_head(path: Path) -> Head | None:
     """The last record with a hash, or None if there is none; HooklineError if the log can't be read."""
-    with _opened(path) as files:
+    with opened(path) as files:
         ends = (read_tail(file.descriptor, os.fstat(file.descriptor).st_size).head for file in reversed(files))
         return next(filter(None, ends), None)
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:
     """All lines of the log and its rotated files, oldest first, in blocks; HooklineError if it can't be read."""
-    with _opened(path) as files:
+    with opened(path) as files:
         for file in files:
             yield from file.blocks()
 
@@ -177,16 +176,6 @@ def _check_heads(heads: Sequence[Head], kept: set[Head], done: Verification) -> 
         else:
             which = f"the head {head.seq} ({head.hash[:12]}…)" if head.seq else f"the head {head.hash[:12]}…"
             done.findings.append(Finding(f"{which} is not in the log: its end was cut off, or it was replaced"))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[list[LogFile]]:
-    files = open_all(path)
-    try:
-        yield files
-    finally:
-        for file in files:
-            file.close()
 
 
 def _lines(file: LogFile) -> Iterator[bytes]:

@@ -284,9 +284,7 @@ class FleetSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, f
     spool_bytes: Annotated[
         Count, about("How much of the disk records may take that wait for the server; older ones are then dropped.")
     ] = 256 * 1024 * 1024
-    anchors: Annotated[
-        str | None, about("A file, a directory or a git repository that also gets the signed heads of the log.")
-    ] = None
+    anchors: Annotated[str | None, about("A file or a directory that also gets the signed heads of the log.")] = None
     canaries: Annotated[
         tuple[CanarySettings, ...], about("Tool calls that a guard here has to deny; they are tried every day.")
     ] = ()

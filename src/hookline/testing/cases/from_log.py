@@ -8,8 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from hookline.log.read.entry import LogEntry, LogQuery
-from hookline.log.read.events import Records, whole_events
-from hookline.log.read.reader import LogReader
+from hookline.log.read.reader import LogReader, Records, whole_events
 from hookline.log.redact.redactor import Redactor
 from hookline.protocol.text.readable import plural
 from hookline.protocol.text.strings import warn_user

@@ -13,9 +13,9 @@ from hookline.apps.ui.records import sessions, timeline, whole_event
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.errors import UsageError
 from hookline.log.paths import log_path
-from hookline.log.read.activity import chart
 from hookline.log.read.entry import LogQuery
 from hookline.log.read.reader import LogReader
+from hookline.log.read.statistics import chart
 from hookline.protocol.constants import REAL_SOURCES, FiredBy
 from hookline.protocol.events import BLOCKABLE_EVENTS, WATCHED_EVENTS, HookEventName
 from hookline.protocol.text.outcome_words import RECORD_WORDS, HookResult, Outcome

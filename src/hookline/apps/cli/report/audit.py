@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from hookline.apps.cli.report.style import style
-from hookline.fleet.record.chains import SourceReport, Window
-from hookline.fleet.record.verify import AuditResult
+from hookline.fleet.record.verify import AuditResult, SourceReport, Window
 from hookline.protocol.text.readable import one_line, plural
 
 _SHOWN = 20

@@ -66,7 +66,6 @@ def _setup(given: argparse.Namespace) -> int:
             replicas=replicas,
             max_age_s=given.days * _DAY_S,
             max_bytes=most,
-            tags=given.tag,
         )
         return {
             name: made,
@@ -86,9 +85,6 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     setup = parser.add_argument_group("to prepare the server, once, as an administrator")
     setup.add_argument("--setup", action="store_true", help="make the stream and the buckets on the server, and end")
     setup.add_argument("--team", metavar="NAME", help="make a stream for this team alone; see --stream of events")
-    setup.add_argument(
-        "--tag", metavar="TAG", action="append", default=[], help="only on servers with this tag (their server_tags)"
-    )
     setup.add_argument("--replicas", metavar="N", type=at_least(1), default=1, help="servers that keep a copy, 1 to 5")
     setup.add_argument(
         "--days", metavar="N", type=at_least(1, float), default=90.0, help="how long records are kept (default: 90)"
@@ -208,7 +204,7 @@ FORMS: Mapping[str, Form] = {
         "there already stays, and gets the protections of a new one: its messages can't be deleted or replaced.",
         "  hookline fleet run\n  systemctl --user enable --now hookline-fleet\n"
         "  hookline fleet run --setup --replicas 3 --days 365\n"
-        "  hookline fleet run --setup --team payments --tag payments --replicas 3",
+        "  hookline fleet run --setup --team payments --replicas 3",
         _configure_run,
         _run,
     ),

@@ -11,14 +11,12 @@ from hookline.apps.cli.report.audit import audit_lines, audit_report
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.subcommands import Form
 from hookline.errors import HooklineError, UsageError
+from hookline.fleet.keys import add_pins, read_listed, read_pins
 from hookline.fleet.nats.jetstream import stored
 from hookline.fleet.query import ask
-from hookline.fleet.record.anchors import read_anchors
-from hookline.fleet.record.chains import Window
 from hookline.fleet.record.message import Foreign, Stated, arrivals
-from hookline.fleet.record.pins import add_pins, read_listed, read_pins
-from hookline.fleet.record.source import Source
-from hookline.fleet.record.verify import Audit, AuditResult, arrivals_of_log
+from hookline.fleet.record.statement import Source, read_anchors
+from hookline.fleet.record.verify import Audit, AuditResult, Window, arrivals_of_log
 from hookline.log.read.verify import whole_lines
 
 if TYPE_CHECKING:

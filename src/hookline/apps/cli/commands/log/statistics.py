@@ -21,10 +21,9 @@ from hookline.client.config import Config
 from hookline.extensions import lazy_module
 from hookline.inspect.hooks import key_of, read_statistics
 from hookline.inspect.view import read_setup
-from hookline.log.read.activity import activity
 from hookline.log.read.entry import LogQuery
 from hookline.log.read.reader import LogReader
-from hookline.log.read.statistics import EVENTS, RUNS, HookKey, HookStatistics
+from hookline.log.read.statistics import EVENTS, RUNS, HookKey, HookStatistics, activity
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.readable import cut, one_line, plural, show_message, show_ms, show_place
 from hookline.protocol.text.strings import warn_user
