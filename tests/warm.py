@@ -12,7 +12,6 @@ import gc
 import importlib
 import json
 import os
-import pkgutil
 import selectors
 import signal
 import socket
@@ -28,6 +27,7 @@ from typing import Any, NoReturn
 import hookline
 from hookline.errors import MissingExtraError
 
+PACKAGE = Path(hookline.__file__).parent
 # What the adapters and the gateway load is large, and no command but their own needs it.
 _LOADED = ("google.genai.types", "prompt_toolkit.shortcuts")
 _NOT_LOADED = ("hookline.adapters.", "hookline.gateway")
@@ -177,7 +177,9 @@ def _server() -> _Server:
 
 
 def _serve(channel: socket.socket) -> None:
-    ours = (module.name for module in pkgutil.walk_packages(hookline.__path__, "hookline."))
+    modules = (path for path in sorted(PACKAGE.rglob("*.py")) if (path.parent / "__init__.py").exists())
+    parts = (path.relative_to(PACKAGE.parent).with_suffix("").parts for path in modules)
+    ours = (".".join(names).removesuffix(".__init__") for names in parts)
     for name in (*_LOADED, *(name for name in ours if not name.startswith(_NOT_LOADED))):
         with suppress(ModuleNotFoundError, MissingExtraError):  # no command needs it then
             importlib.import_module(name)
