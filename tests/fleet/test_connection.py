@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.fleet.server import NatsServer, free_port
 
-from hookline.fleet.names import ServerAddress, token_of
-from hookline.fleet.nats.connection import UnreachableError, close, connect, connected, end_if_cancelled
+from hookline.fleet.names import ServerAddress, UnreachableError, token_of
+from hookline.fleet.nats.connection import close, connect, connected, end_if_cancelled
 
 
 def test_a_message_arrives(nats: NatsServer) -> None:

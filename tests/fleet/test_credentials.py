@@ -14,8 +14,8 @@ from tests.fleet.credentials import Operator
 from tests.fleet.server import NatsServer, find_program
 
 from hookline.apps.cli.main import main
-from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS, ServerAddress, audit_subject, inbox_of
-from hookline.fleet.nats.connection import UnreachableError, close, connect, connected
+from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS, ServerAddress, UnreachableError, audit_subject, inbox_of
+from hookline.fleet.nats.connection import close, connect, connected
 from hookline.fleet.nats.jetstream import make_stream, store
 
 pytestmark = [

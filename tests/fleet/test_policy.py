@@ -25,7 +25,7 @@ from hookline.fleet.nats.bucket import ConflictError, make_bucket, put_value, va
 from hookline.fleet.nats.connection import connected
 from hookline.fleet.policy.bucket import publish
 from hookline.fleet.policy.documents import Document, SignedDocument, now, unsigned
-from hookline.fleet.policy.follow import Follower, Hints, PolicyUpdate
+from hookline.fleet.policy.follow import Follower, PolicyUpdate
 from hookline.fleet.policy.keys import new_key, sign
 
 # A server that does not answer is noticed after some seconds.
@@ -112,23 +112,6 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
         await work()
 
     asyncio.run(go())
-
-
-def test_a_machine_looks_only_at_what_it_heard_of() -> None:
-    """Each key once, the team's own first; what is heard meanwhile comes next."""
-
-    async def main() -> None:
-        hints = Hints("web")
-        assert set(hints.all) == {"bundle.web", "bundle.all", "switches.web", "switches.all"}
-        hints.add("switches.all")
-        hints.add("switches.all", "bundle.web")
-        await hints.wait(WAIT_S)
-        assert hints.take() == ("bundle.web", "switches.all")
-        assert not hints.are_new
-        hints.add("switches.web")
-        assert (hints.are_new, hints.take(), hints.take()) == (True, ("switches.web",), ())
-
-    asyncio.run(main())
 
 
 def test_a_change_reaches_a_follower(company: Company, nats: NatsServer) -> None:

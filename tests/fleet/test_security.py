@@ -21,11 +21,12 @@ from hookline.fleet.names import (
     MACHINES_BUCKET,
     POLICY_BUCKET,
     ServerAddress,
+    UnreachableError,
     inbox_of,
     record_subjects,
 )
 from hookline.fleet.nats.bucket import Bucket, latest_values, make_bucket, set_value, value_of, values_before
-from hookline.fleet.nats.connection import UnreachableError, close, connect, connected
+from hookline.fleet.nats.connection import close, connect, connected
 from hookline.fleet.nats.jetstream import make_stream, store, stored
 
 pytestmark = [

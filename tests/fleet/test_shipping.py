@@ -24,8 +24,8 @@ from tests.fleet.records import (
 from tests.fleet.server import NatsServer, find_program
 
 from hookline.errors import HooklineError
-from hookline.fleet.names import AUDIT_SUBJECTS
-from hookline.fleet.nats.connection import UnreachableError, close, connect
+from hookline.fleet.names import AUDIT_SUBJECTS, UnreachableError
+from hookline.fleet.nats.connection import close, connect
 from hookline.fleet.nats.jetstream import make_stream
 from hookline.fleet.record.backlog import Cursor, next_batch, waiting_bytes
 from hookline.fleet.record.message import Arrival, Stated

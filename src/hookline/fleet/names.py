@@ -5,6 +5,7 @@ import re
 
 import msgspec
 
+from hookline.errors import HooklineError
 from hookline.settings.decode.schema import FleetSettings, TlsSettings
 
 # NATS gives dots, stars and spaces of a subject a meaning, and a bucket's keys have fewer characters than subjects.
@@ -23,6 +24,14 @@ AUDIT_SUBJECTS = ("hookline.audit.>", "hookline.anchor.>")
 
 NAME_A_SERVER = 'write "hooksConfig": {"fleet": {"servers": ["nats://…"]}} into your user or system settings'
 """The remedy, in messages, where the settings name no server."""
+
+
+class UnreachableError(HooklineError):
+    """The server can't be reached, or refuses this machine."""
+
+
+class NoClientError(UnreachableError):
+    """The client of NATS is not installed: another attempt would end in the same way."""
 
 
 class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.fleet.health.status import MachineStatus, judge, teams_of
 from hookline.fleet.keys import add_pins, read_listed, read_pins
-from hookline.fleet.names import MACHINES_BUCKET, record_subjects, server_of
+from hookline.fleet.names import MACHINES_BUCKET, UnreachableError, record_subjects, server_of
 from hookline.fleet.nats.bucket import Latest, latest_values
-from hookline.fleet.nats.connection import UnreachableError, connected
+from hookline.fleet.nats.connection import connected
 from hookline.fleet.nats.jetstream import stored
 from hookline.fleet.policy.bucket import latest
 from hookline.fleet.policy.documents import ALL_TEAMS

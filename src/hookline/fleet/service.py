@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from hookline.errors import HooklineError
 from hookline.fleet.health.heartbeat import EVERY_S, CanaryResult, Facts, Heartbeat, read_canary, write_canary
 from hookline.fleet.keys import machine_key
-from hookline.fleet.names import MACHINES_BUCKET, server_of
+from hookline.fleet.names import MACHINES_BUCKET, NoClientError, UnreachableError, server_of
 from hookline.fleet.nats.bucket import Bucket, set_value
-from hookline.fleet.nats.connection import NoClientError, UnreachableError, close, connect
+from hookline.fleet.nats.connection import close, connect
 from hookline.fleet.record.shipper import Shipper, only_shipper
 from hookline.fleet.record.statement import place_of
 from hookline.settings.decode.schema import FleetSettings

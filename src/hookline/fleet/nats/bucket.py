@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.errors import HooklineError
 from hookline.extensions import lazy_module
-from hookline.fleet.nats.connection import ANSWER_S, UnreachableError
+from hookline.fleet.names import UnreachableError
+from hookline.fleet.nats.connection import ANSWER_S
 from hookline.fleet.nats.jetstream import ensure_stream, stored
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.errors import install_command
 from hookline.extensions import lazy_module
-from hookline.fleet.names import ServerAddress
-from hookline.fleet.nats.identity import NoClientError, UnreachableError, identity, why_refused
+from hookline.fleet.names import NoClientError, ServerAddress, UnreachableError
+from hookline.fleet.nats.identity import identity, why_refused
 
 if TYPE_CHECKING:
     from nats import errors as nats_errors
@@ -22,22 +22,12 @@ else:
     nats_client = lazy_module("nats.aio.client")
     nats_errors = lazy_module("nats.errors")
 
-__all__ = [
-    "ANSWER_S",
-    "CONNECT_S",
-    "NoClientError",
-    "UnreachableError",
-    "asks_who_connects",
-    "close",
-    "connect",
-    "connected",
-    "end_if_cancelled",
-]
-
 CONNECT_S = 2.0
 """How long a server may take to accept a connection."""
 ANSWER_S = 5.0
 """How long it may take to answer a question about a stream or a bucket."""
+LOST = "the connection was lost"
+BACK = "connected again"
 _CLOSE_S = 2.0
 _MOST_FAULTS = 8
 _AGAIN_S = 0.2
@@ -78,8 +68,8 @@ async def connect(server: ServerAddress, name: str, *, on_change: Callable[[str]
         "ping_interval": _PING_S,
         "inbox_prefix": server.inbox,
         "error_cb": hear,
-        "disconnected_cb": _callback(lambda: tell("the connection was lost")),
-        "reconnected_cb": _callback(lambda: tell("connected again")),
+        "disconnected_cb": _callback(lambda: tell(LOST)),
+        "reconnected_cb": _callback(lambda: tell(BACK)),
         **identity(server),
     }
     try:

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.errors import HooklineError
 from hookline.extensions import lazy_module
-from hookline.fleet.names import ServerAddress
+from hookline.fleet.names import ServerAddress, UnreachableError
 
 if TYPE_CHECKING:
     import nkeys  # type: ignore[import-untyped]  # it has no types
@@ -22,14 +21,6 @@ else:
 
 _JWT = re.compile(rb"BEGIN NATS USER JWT-+\s+([\w.-]+)\s+-+END")
 _SEED = re.compile(rb"BEGIN USER NKEY SEED-+\s+(\w+)\s+-+END")
-
-
-class UnreachableError(HooklineError):
-    """The server can't be reached, or refuses this machine."""
-
-
-class NoClientError(UnreachableError):
-    """The client of NATS is not installed: another attempt would end in the same way."""
 
 
 class _Credentials(NamedTuple):

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.extensions import lazy_module
-from hookline.fleet.nats.connection import ANSWER_S, UnreachableError, end_if_cancelled
+from hookline.fleet.names import UnreachableError
+from hookline.fleet.nats.connection import ANSWER_S, end_if_cancelled
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

@@ -7,15 +7,15 @@ a hint only: what counts is the value in the bucket, which it asks for then, aft
 import asyncio
 import hashlib
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.errors import HooklineError
-from hookline.fleet.names import POLICY_BUCKET, ServerAddress
+from hookline.fleet.names import POLICY_BUCKET, NoClientError, ServerAddress, UnreachableError
 from hookline.fleet.nats.bucket import Bucket, NoBucketError, value_of
-from hookline.fleet.nats.connection import ANSWER_S, NoClientError, UnreachableError, close, connect, end_if_cancelled
+from hookline.fleet.nats.connection import ANSWER_S, BACK, LOST, close, connect, end_if_cancelled
 from hookline.fleet.policy.bucket import keys_for, subject_of
 from hookline.fleet.policy.documents import ALL_TEAMS, LessSpecificError, PolicyError
 from hookline.fleet.policy.store import DocumentKind, PolicyStore, Taken
@@ -42,39 +42,6 @@ class PolicyUpdate(NamedTuple):
     is_problem: bool = False
 
 
-class Hints:
-    """The keys that something was heard about."""
-
-    def __init__(self, team: str) -> None:
-        # The team's own first: it would replace the one for all at once.
-        self.all = tuple(sorted(keys_for(team), key=lambda key: key.endswith(f".{ALL_TEAMS}")))
-        self._heard: set[str] = set()
-        self._event = asyncio.Event()
-
-    def add(self, *keys: str) -> None:
-        """Has the follower look at these."""
-        self._heard.update(keys)
-        self._event.set()
-
-    @property
-    def are_new(self) -> bool:
-        """Whether there are some that were not taken yet."""
-        return self._event.is_set()
-
-    async def wait(self, seconds: float) -> None:
-        """Returns when there are some, or after this time."""
-        # Not `wait_for`, which loses a cancellation on Python 3.11 if the event comes just then.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._event.wait()
-
-    def take(self) -> tuple[str, ...]:
-        """The keys to look at now."""
-        heard, self._heard = self._heard, set()
-        self._event.clear()
-        return tuple(key for key in self.all if key in heard)
-
-
 class Follower:
     """Follows the policy of one machine until it is cancelled."""
 
@@ -94,7 +61,9 @@ class Follower:
         self._spread_s = spread_s
         self._poll_s = poll_s
         self._alive_s = alive_s
-        self._hints = Hints(place.team)
+        # The team's own first: it would replace the one for all at once.
+        self._keys = tuple(sorted(keys_for(place.team), key=lambda key: key.endswith(f".{ALL_TEAMS}")))
+        self._woken = asyncio.Event()
         self._known: dict[str, str] = {}
         """The hash of what was last seen under each key, taken or refused."""
         self._taken: dict[str, Path] = {}
@@ -123,7 +92,7 @@ class Follower:
         """Takes what is there now, once, and returns how many documents were new; HooklineError if it can't."""
         client = await connect(self._server, "policy")
         try:
-            return await self._look(client, self._hints.all)
+            return await self._look(client)
         finally:
             await close(client)
 
@@ -131,8 +100,8 @@ class Follower:
         """Follows over one connection; ends when that does not answer any more."""
         client = await connect(self._server, "policy", on_change=self._hear)
         try:
-            for key in self._hints.all:
-                await client.subscribe(subject_of(key), cb=_adding(self._hints, key))
+            for key in self._keys:
+                await client.subscribe(subject_of(key), cb=self._wake)
             await self._watch(client)
         except Exception as error:
             if isinstance(error, HooklineError):
@@ -145,17 +114,21 @@ class Follower:
 
     async def _watch(self, client: "Client") -> None:
         loop = asyncio.get_running_loop()
-        await self._look(client, self._hints.all)
+        await self._look(client)
         self._report_back()
         poll_at = loop.time() + self._poll_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
         while True:
-            await self._hints.wait(self._alive_s)
-            if self._hints.are_new:
+            # Not `wait_for`, which loses a cancellation on Python 3.11 if the event comes just then.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._alive_s):
+                    await self._woken.wait()
+            if self._woken.is_set():
                 await asyncio.sleep(random.uniform(0, self._spread_s))  # noqa: S311 - no secret
-                await self._look_until_new(client, self._hints.take())
+                self._woken.clear()
+                await self._look_until_new(client)
             elif loop.time() >= poll_at or self._is_late:
                 self._is_late = False
-                await self._look(client, self._hints.all)
+                await self._look(client)
                 poll_at = loop.time() + self._poll_s
             else:
                 await _require_answer(client, self._server)
@@ -170,21 +143,21 @@ class Follower:
             for key in self._taken:
                 self._known.pop(key, None)
             self._taken.clear()
-            await self._look(client, self._hints.all)
+            await self._look(client)
 
-    async def _look_until_new(self, client: "Client", keys: Sequence[str]) -> None:
+    async def _look_until_new(self, client: "Client") -> None:
         before = dict(self._known)
         for pause in (*_AGAIN_S, 0.0):
-            await self._look(client, keys)
-            if self._known != before or self._hints.are_new:
+            await self._look(client)
+            if self._known != before or self._woken.is_set():
                 return
             await asyncio.sleep(pause)
 
-    async def _look(self, client: "Client", keys: Sequence[str]) -> int:
-        """Takes what is new under each of these keys, and returns how much that was."""
+    async def _look(self, client: "Client") -> int:
+        """Take new documents, and return how many there were."""
         bucket = Bucket(client, POLICY_BUCKET)
         try:
-            return sum([await self._look_at(bucket, key) for key in keys])
+            return sum([await self._look_at(bucket, key) for key in self._keys])
         except NoBucketError as error:
             self._report_problem(str(error))
             self._is_late = True
@@ -218,15 +191,18 @@ class Follower:
             self._tell(PolicyUpdate(f"policy: {describe(taken)} in force"))
         return int(taken.is_new)
 
+    async def _wake(self, _message: "Msg") -> None:
+        self._woken.set()
+
     def _hear(self, words: str) -> None:
         """The client reconnects by itself; check for changes that happened in between."""
         if self._is_leaving:  # the connection is of no further use
             return
-        if words == "the connection was lost":
+        if words == LOST:
             self._report_problem(f"the connection to {self._server.shown} was lost")
-        elif words == "connected again":
+        elif words == BACK:
             self._report_back()
-            self._hints.add(*self._hints.all)
+            self._woken.set()
 
     def _report_problem(self, words: str) -> None:
         """Reports an outage once, not at each attempt."""
@@ -246,13 +222,6 @@ def describe(taken: Taken) -> str:
     kind = "bundle" if DocumentKind.of(document) is DocumentKind.BUNDLE else "switches"
     verb = "are" if kind == "switches" else "is"
     return f"{kind} version {document.version} for {taken.channel} {verb}"
-
-
-def _adding(hints: Hints, key: str) -> "Callable[[Msg], Awaitable[None]]":
-    async def hear(_message: "Msg") -> None:
-        hints.add(key)
-
-    return hear
 
 
 async def _require_answer(client: "Client", server: ServerAddress) -> None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -30,7 +30,6 @@ from hookline.fleet.policy.documents import (
     LessSpecificError,
     PolicyError,
     SignedDocument,
-    Switches,
     channel_of,
     now,
     read_signed,
@@ -40,10 +39,11 @@ from hookline.fleet.policy.keys import signer_of
 from hookline.fleet.policy.scripts import remove, scripts_fault, unpack
 from hookline.protocol.hook_entry import PolicyMark
 
+Decoded = TypeVar("Decoded")
+
 DEFAULT_DIRECTORY = "/var/lib/hookline/policy"
 # Events that are under way use the scripts of the version before.
 _KEPT_VERSIONS = 3
-_MOST_KEPT_BYTES = 1024 * 1024
 
 
 class DocumentKind(StrEnum):
@@ -54,7 +54,7 @@ class DocumentKind(StrEnum):
 
     @classmethod
     def of(cls, document: Document) -> "DocumentKind":
-        """The kind of a document."""
+        """Return the kind of a document."""
         return cls.BUNDLE if isinstance(document, Bundle) else cls.SWITCHES
 
 
@@ -67,12 +67,11 @@ class Verified(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A document that is in force now."""
+    """A document that is in force now, and its file."""
 
     verified: Verified
     channel: str
     file: Path
-    """Where it is kept."""
     is_new: bool
     """False for one that was in force already."""
 
@@ -85,18 +84,9 @@ class PolicyStore:
         self.directory = directory
         self.keys = keys
         self.team = team
-        self._verified: dict[Path, tuple[bytes, Verified]] = {}
-        """The verified content of each file, so that the same bytes are not verified again."""
-
-    @property
-    def current(self) -> Path:
-        """The bundle in force."""
-        return self.directory / "current.json"
-
-    @property
-    def seen_file(self) -> Path:
-        """The highest versions."""
-        return self.directory / "seen.json"
+        self.current = directory / "current.json"
+        self.seen_file = directory / "seen.json"
+        self._versions = directory / "versions"
 
     def switches_of(self, team: str) -> Path:
         """The switches for a team."""
@@ -121,7 +111,7 @@ class PolicyStore:
         if data is None:
             self._check_absent(file, seen)
             return None
-        verified = self._verify_again(file, data)
+        verified = self.verify(data)
         kind, document = DocumentKind.of(verified.document), verified.document
         if (kind is DocumentKind.BUNDLE) is not (file == self.current):
             raise PolicyError("is a document of another kind")
@@ -132,20 +122,6 @@ class PolicyStore:
         if document.version < highest:
             raise PolicyError(f"has version {document.version}, and version {highest} was in force here before")
         return verified
-
-    def _verify_again(self, file: Path, data: bytes) -> Verified:
-        cached = self._verified.get(file)
-        if cached is not None and cached[0] == data:
-            return cached[1]
-        verified = self.verify(data)
-        self._note(file, data, verified)
-        return verified
-
-    def _note(self, file: Path, data: bytes, verified: Verified) -> None:
-        if len(data) <= _MOST_KEPT_BYTES:
-            self._verified[file] = data, verified
-        else:
-            self._verified.pop(file, None)
 
     def is_whole(self, expected: Collection[Path] = ()) -> bool:
         """Whether something was put in force here, and all of it is still there and as it was signed.
@@ -174,15 +150,15 @@ class PolicyStore:
                 file = self.current if isinstance(document, Bundle) else self.switches_of(channel)
                 is_new = self._check_newer(verified, channel, file)
                 if isinstance(document, Bundle):
-                    self._unpack(verified.envelope, document)
+                    self._unpack(verified, document)
                 if not self.seen_file.exists():  # a bundle without it means that it was removed
                     write_atomically(self.seen_file, b"{}", mode=0o644)
                 if is_new:
                     write_atomically(file, data, mode=0o644)
-                    self._note(file, data, verified)
                 # Afterwards: a version that is known and not in force would look like one that was taken back.
                 self._remember(DocumentKind.of(document), channel, document.version)
-                self._tidy(document, verified.envelope)
+                if isinstance(document, Bundle):
+                    self._remove_old_versions(verified.envelope)
         except OSError as error:
             raise HooklineError(
                 f"{self.directory} can't be written: {error.strerror}; is this user allowed to?"
@@ -203,11 +179,8 @@ class PolicyStore:
         """Return the highest version of each kind and channel; empty if the file can't be read."""
         return self._remembered() or {}
 
-    def _remembered(self) -> Mapping[str, Mapping[str, int]] | None:
-        with suppress(HooklineError, msgspec.MsgspecError, ValueError):
-            data = read_data(self.seen_file)
-            return None if data is None else msgspec.json.decode(data, type=dict[str, dict[str, int]])
-        return None
+    def _remembered(self) -> dict[str, dict[str, int]] | None:
+        return _decoded(self.seen_file, dict[str, dict[str, int]])
 
     def memory_fault(self) -> str | None:
         """Return why earlier documents are unknown, or None: switches may have been removed as well."""
@@ -218,12 +191,7 @@ class PolicyStore:
 
     def clock(self, mark: PolicyMark) -> float:
         """When something of this bundle was last seen to expire, in seconds since the epoch; 0 if nothing was."""
-        found = [0.0]
-        for file in self._clock_files:
-            with suppress(HooklineError, msgspec.MsgspecError, ValueError):
-                if (data := read_data(file)) is not None:
-                    found.append(msgspec.json.decode(data, type=dict[str, float]).get(mark.directory, 0.0))
-        return max(found)
+        return max((_decoded(file, dict[str, float]) or {}).get(mark.directory, 0.0) for file in self._clock_files)
 
     def remember_clock(self, mark: PolicyMark, seconds: float) -> None:
         """Remembers that something of this bundle has expired, where this user may write; a newer bundle ends that."""
@@ -238,10 +206,6 @@ class PolicyStore:
     def _clock_files(self) -> tuple[Path, Path]:
         """The machine's, and one for users who can't write that."""
         return self.directory / "clock.json", state_path("policy-clock.json")
-
-    @property
-    def _versions(self) -> Path:
-        return self.directory / "versions"
 
     def _check_absent(self, file: Path, seen: Mapping[str, Mapping[str, int]]) -> None:
         """PolicyError if a document was in force here whose file is gone: that must not look like none at all."""
@@ -289,8 +253,8 @@ class PolicyStore:
             )
         return True
 
-    def _unpack(self, envelope: SignedDocument, bundle: Bundle) -> None:
-        mark = self.mark(Verified(envelope, bundle, ""))
+    def _unpack(self, verified: Verified, bundle: Bundle) -> None:
+        mark = self.mark(verified)
         directory = Path(mark.directory)
         if scripts_fault(mark) is not None:
             _make_directory(directory.parent)
@@ -298,14 +262,12 @@ class PolicyStore:
         os.utime(directory)
 
     def _remember(self, kind: DocumentKind, channel: str, version: int) -> None:
-        seen: dict[str, Any] = {name: dict(versions) for name, versions in self.seen().items()}
+        seen = self._remembered() or {}
         own = seen.setdefault(kind, {})
         own[channel] = max(version, own.get(channel, 0))
         write_atomically(self.seen_file, msgspec.json.encode(seen), mode=0o644)
 
-    def _tidy(self, document: Document, envelope: SignedDocument) -> None:
-        if isinstance(document, Switches):
-            return
+    def _remove_old_versions(self, envelope: SignedDocument) -> None:
         with suppress(OSError):
             kept = sorted(self._versions.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
             for directory in kept[_KEPT_VERSIONS:]:
@@ -334,6 +296,14 @@ def read_data(file: Path) -> bytes | None:
     if len(data) > MOST_BYTES:
         raise PolicyError(f"has more than {MOST_BYTES >> 20} MiB")
     return data
+
+
+def _decoded(file: Path, kind: type[Decoded]) -> Decoded | None:
+    """Return the content of a file of the machine's own; None if it is gone or damaged."""
+    with suppress(HooklineError, msgspec.MsgspecError, ValueError):
+        data = read_data(file)
+        return None if data is None else msgspec.json.decode(data, type=kind)
+    return None
 
 
 def _make_directory(directory: Path) -> None:

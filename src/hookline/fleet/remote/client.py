@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.errors import NoAnswerError
-from hookline.fleet.names import ServerAddress, machine_name, server_of
-from hookline.fleet.nats.connection import UnreachableError, asks_who_connects, close, connect, connected
+from hookline.fleet.names import ServerAddress, UnreachableError, machine_name, server_of
+from hookline.fleet.nats.connection import asks_who_connects, close, connect, connected
 from hookline.fleet.remote.channel import Channel
 from hookline.fleet.remote.protocol import CLAIM_TIMEOUT_S
 from hookline.protocol.answers import text_of

@@ -11,8 +11,8 @@ from hookline.client.config import Config
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.mediation import failed
 from hookline.errors import HooklineError
-from hookline.fleet.names import NAME_A_SERVER, machine_name, server_of
-from hookline.fleet.nats.connection import NoClientError, UnreachableError, asks_who_connects, close, connect
+from hookline.fleet.names import NAME_A_SERVER, NoClientError, UnreachableError, machine_name, server_of
+from hookline.fleet.nats.connection import asks_who_connects, close, connect
 from hookline.fleet.remote.channel import Channel
 from hookline.protocol.constants import HookType
 from hookline.protocol.events import HookEventName
