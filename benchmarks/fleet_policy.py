@@ -26,9 +26,8 @@ from tests.fleet.server import NatsServer
 from hookline.fleet.names import ServerAddress
 from hookline.fleet.nats.connection import connected
 from hookline.fleet.policy.bucket import publish
-from hookline.fleet.policy.documents import Bundle, Document, Switch, Switches, now, packed, unsigned
+from hookline.fleet.policy.documents import Bundle, Document, Switch, Switches, new_key, now, packed, sign, unsigned
 from hookline.fleet.policy.follow import Follower, PolicyUpdate
-from hookline.fleet.policy.keys import new_key, sign
 from hookline.fleet.policy.store import PolicyStore
 
 SCRIPTS = 10

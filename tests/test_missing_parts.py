@@ -13,7 +13,7 @@ from tests.test_architecture import MODULES, PACKAGE, imports_of
 
 from hookline.apps.cli.log_options import DEFAULT_STREAM
 from hookline.fleet.names import AUDIT_STREAM
-from hookline.fleet.policy.keys import new_key
+from hookline.fleet.policy.documents import new_key
 
 EVENT = json.dumps({"tool_name": "run_shell_command", "tool_input": {"command": "rm -rf /"}})
 GUARD = {"type": "command", "name": "guard", "command": "echo no >&2; exit 2"}

@@ -22,8 +22,7 @@ from tests.fleet.company import LATER
 
 from hookline.apps.cli.main import COMMANDS
 from hookline.apps.cli.terminal.slash import COMMANDS as SLASH_COMMANDS
-from hookline.fleet.policy.documents import Switch, Switches, now, unsigned
-from hookline.fleet.policy.keys import new_key, sign
+from hookline.fleet.policy.documents import Switch, Switches, new_key, now, sign, unsigned
 from hookline.testing import calls, says
 
 if TYPE_CHECKING:

@@ -16,11 +16,12 @@ from hookline.fleet.policy.documents import (
     SignedDocument,
     Switch,
     Switches,
+    new_key,
     now,
     packed,
+    sign,
     unsigned,
 )
-from hookline.fleet.policy.keys import new_key, sign
 from hookline.fleet.policy.store import PolicyStore, Taken
 from hookline.protocol.events import HookEventName
 from hookline.protocol.verdict import Verdict

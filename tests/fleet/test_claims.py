@@ -17,8 +17,7 @@ from hookline.apps.cli.main import main
 from hookline.fleet.names import MACHINES_BUCKET, POLICY_BUCKET
 from hookline.fleet.nats.bucket import Bucket, set_value, values_before
 from hookline.fleet.nats.connection import connected
-from hookline.fleet.policy.documents import now, unsigned
-from hookline.fleet.policy.keys import new_key, public_key, sign
+from hookline.fleet.policy.documents import new_key, now, public_key, sign, unsigned
 
 pytestmark = pytest.mark.usefixtures("own_home")
 _server = pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it")

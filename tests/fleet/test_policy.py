@@ -24,9 +24,8 @@ from hookline.fleet.names import POLICY_BUCKET, ServerAddress
 from hookline.fleet.nats.bucket import ConflictError, make_bucket, put_value, value_of
 from hookline.fleet.nats.connection import connected
 from hookline.fleet.policy.bucket import publish
-from hookline.fleet.policy.documents import Document, SignedDocument, now, unsigned
+from hookline.fleet.policy.documents import Document, SignedDocument, new_key, now, sign, unsigned
 from hookline.fleet.policy.follow import Follower, PolicyUpdate
-from hookline.fleet.policy.keys import new_key, sign
 
 # A server that does not answer is noticed after some seconds.
 pytestmark = pytest.mark.timeout(90)

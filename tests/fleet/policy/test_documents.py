@@ -19,11 +19,14 @@ from hookline.fleet.policy.documents import (
     PackedFile,
     PolicyError,
     SignedDocument,
+    new_key,
     packed,
+    public_key,
     read_signed,
+    sign,
+    signer_of,
     unsigned,
 )
-from hookline.fleet.policy.keys import new_key, public_key, sign, signer_of
 
 
 def test_a_document_comes_back_as_it_was_signed(company: Company) -> None:

@@ -16,8 +16,7 @@ from hookline.fleet.nats.bucket import (
     value_of,
     values_before,
 )
-from hookline.fleet.policy.documents import ALL_TEAMS, Document, PolicyError, SignedDocument, read_signed
-from hookline.fleet.policy.keys import signer_of
+from hookline.fleet.policy.documents import ALL_TEAMS, Document, PolicyError, SignedDocument, read_signed, signer_of
 from hookline.fleet.policy.store import DocumentKind, check_unexpired
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import msgspec
 
 from hookline.errors import HooklineError, MissingExtraError, install_command
 from hookline.fleet.names import NAME_A_SERVER
-from hookline.fleet.policy.documents import ALL_TEAMS, Bundle, Switches, show_moment
-from hookline.fleet.policy.keys import is_public_key
+from hookline.fleet.policy.documents import ALL_TEAMS, Bundle, Switches, is_public_key, show_moment
 from hookline.fleet.policy.scripts import scripts_fault
 from hookline.fleet.policy.store import DEFAULT_DIRECTORY, PolicyStore, Verified
 from hookline.protocol.constants import OWN_DIALECT, POLICY_DIR_VARIABLE, ConfigSource, OnError

@@ -34,8 +34,8 @@ from hookline.fleet.policy.documents import (
     now,
     read_signed,
     show_moment,
+    signer_of,
 )
-from hookline.fleet.policy.keys import signer_of
 from hookline.fleet.policy.scripts import remove, scripts_fault, unpack
 from hookline.protocol.hook_entry import PolicyMark
 

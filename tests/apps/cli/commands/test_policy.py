@@ -10,8 +10,7 @@ import pytest
 from tests.fleet.company import Company, Machine, agents_off, hook_off
 
 from hookline.apps.cli.main import main
-from hookline.fleet.policy.documents import Bundle, Switches, read_signed, unsigned
-from hookline.fleet.policy.keys import new_key, sign
+from hookline.fleet.policy.documents import Bundle, Switches, new_key, read_signed, sign, unsigned
 
 GUARD = "#!/bin/sh\necho no >&2\nexit 2\n"
 

@@ -26,8 +26,17 @@ from hookline.apps.cli.subcommands import Form
 from hookline.errors import UsageError
 from hookline.fleet.nats.connection import connected
 from hookline.fleet.policy.bucket import all_before, latest
-from hookline.fleet.policy.documents import ALL_TEAMS, Bundle, Document, SignedDocument, Switch, Switches, now, unsigned
-from hookline.fleet.policy.keys import sign
+from hookline.fleet.policy.documents import (
+    ALL_TEAMS,
+    Bundle,
+    Document,
+    SignedDocument,
+    Switch,
+    Switches,
+    now,
+    sign,
+    unsigned,
+)
 from hookline.fleet.policy.packing import renewed
 from hookline.fleet.policy.store import DocumentKind, read_data
 from hookline.protocol.text.readable import one_line

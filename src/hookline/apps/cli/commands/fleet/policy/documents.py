@@ -12,8 +12,7 @@ from hookline.files import make_private_directory, state_path, write_atomically
 from hookline.fleet.names import ServerAddress
 from hookline.fleet.nats.connection import connected
 from hookline.fleet.policy.bucket import publish, signers
-from hookline.fleet.policy.documents import ALL_TEAMS, PolicyError, SignedDocument, read_signed
-from hookline.fleet.policy.keys import public_key, signer_of
+from hookline.fleet.policy.documents import ALL_TEAMS, PolicyError, SignedDocument, public_key, read_signed, signer_of
 from hookline.fleet.policy.layer import policy_setup
 from hookline.fleet.policy.store import DocumentKind, read_data
 from hookline.protocol.text.strings import warn_user

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hookline.client.config import Config
 from hookline.errors import UsageError
 from hookline.fleet.names import NAME_A_SERVER, ServerAddress, server_of
-from hookline.fleet.policy.keys import is_public_key
+from hookline.fleet.policy.documents import is_public_key
 from hookline.fleet.policy.layer import PolicySetup, policy_setup
 from hookline.protocol.constants import ConfigSource
 from hookline.settings.read.files import Layer, read_layer

@@ -11,8 +11,7 @@ from hookline.apps.cli.report.policy import document_lines, document_report, sig
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
 from hookline.apps.cli.subcommands import Form
-from hookline.fleet.policy.documents import unsigned
-from hookline.fleet.policy.keys import new_key, sign, signer_of
+from hookline.fleet.policy.documents import new_key, sign, signer_of, unsigned
 from hookline.fleet.policy.packing import pack
 from hookline.fleet.policy.store import check_unexpired
 from hookline.protocol.text.readable import one_line
