@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from hookline.protocol.arguments import Normalize, ToolArguments, Validate, own_copy
+
 Word = TypeVar("Word", bound=StrEnum)
 
 
@@ -35,13 +37,14 @@ def check_call(call_id: object, mcp_context: object) -> None:
     check_type("mcp_context", mcp_context, Mapping | None, "a mapping or None")
 
 
-def check_function(fn: object, *optional: object) -> None:
-    """TypeError for a tool that can't be called, before any hook has run for it."""
+def rules_of(normalize: Normalize | None, validate: Validate | None, fn: object = own_copy) -> ToolArguments | None:
+    """The program's rules for the arguments of a call; TypeError for a function that can't be called."""
     if not callable(fn):
         raise TypeError(f"fn is {fn!r}; expected a function of the tool's arguments")
-    for function in optional:
+    for function in (normalize, validate):
         if function is not None and not callable(function):
             raise TypeError(f"normalize or validate is {function!r}; expected a function or None")
+    return ToolArguments.of(normalize, validate)
 
 
 def read_word(what: str, value: object, words: type[Word]) -> Word:

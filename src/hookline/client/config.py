@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from hookline.protocol.observer import HookObserver
     from hookline.settings.agents.files import UnreadAgent
     from hookline.settings.decode.settings import Settings
+
+# Loaded while there are descriptors to load them with; see `client/triggers/boundary.py: fault_verdict`.
+_FOR_A_BLOCK = ("hookline.engine.event_table", "hookline.protocol.results")
 
 
 class Config:
@@ -116,9 +120,8 @@ class Config:
         if message_bus is not None:
             self.get_hook_system()  # it answers requests on the bus from now on
         elif self._has_system and self.blocks_on_fault():
-            from hookline.client.triggers.refusal import load_refusal  # noqa: PLC0415 - not loaded while disabled
-
-            load_refusal()  # raises if it fails: without these modules no event could be blocked
+            for module in _FOR_A_BLOCK:
+                import_module(module)  # raises if it fails: without these modules no event could be blocked
 
     def get_hook_system(self) -> "HookSystem | None":
         """The hook system, made on the first call; None while hooks are disabled.

@@ -1,17 +1,17 @@
-"""The events of one session, and what they came to."""
+"""The events of one session: one method per event, each of which returns what its hooks decided."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from hookline.client import _results as readings
-from hookline.client import flow
-from hookline.client._checks import check_call, check_function, check_names, check_text, check_type, read_word
-from hookline.client._engine import Engine
+from hookline.client import flow, results
+from hookline.client._checks import check_call, check_names, check_text, check_type, read_word, rules_of
+from hookline.client.blocking import BlockingLoop
+from hookline.client.config import Config
 from hookline.client.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
 from hookline.client.triggers import session as lifecycle
-from hookline.client.triggers.boundary import fire, passes
+from hookline.client.triggers.boundary import fire, passes, system_of
 from hookline.client.triggers.results import (
     AfterAgentHookResult,
     BeforeAgentHookResult,
@@ -23,6 +23,7 @@ from hookline.client.triggers.results import (
     Validate,
 )
 from hookline.errors import SessionClosedError
+from hookline.extensions import lazy_module
 from hookline.formats.checks import check_request, check_response
 from hookline.protocol.arguments import ToolArguments, own_copy
 from hookline.protocol.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
@@ -30,13 +31,35 @@ from hookline.protocol.llm import LLMRequest, LLMResponse
 from hookline.protocol.session import SessionFacts
 
 if TYPE_CHECKING:
-    from hookline.engine.selection import ToolLimits
+    import msgspec
+
+    from hookline.engine import selection as tool_limits
+    from hookline.engine.system import HookSystem
     from hookline.protocol.records import LogRecord
     from hookline.protocol.verdict import Verdict
+else:  # nothing of the engine is loaded while hooks are disabled
+    msgspec = lazy_module("msgspec")
+    tool_limits = lazy_module("hookline.engine.selection")
+
+
+@dataclass(slots=True)
+class Engine:
+    """The parts that all sessions of a program share."""
+
+    config: Config
+    on_ask: OnAsk | None = None
+    blocking: BlockingLoop = field(default_factory=BlockingLoop)
+    """Runs the events of `session.sync`."""
+    is_closed: bool = False
+
+    @property
+    def system(self) -> "HookSystem | None":
+        """The hook system; None while hooks are disabled."""
+        return system_of(self.config)
 
 
 class SessionEvents:
-    """One method per event; each returns what its hooks decided."""
+    """The events of one session."""
 
     __slots__ = ("_engine", "_is_closed", "_on_ask", "_selection", "_tool_limits", "facts")
 
@@ -46,7 +69,7 @@ class SessionEvents:
         self.facts = facts
         """The session as hooks and the log see it: its id, directory, transcript and agent."""
         self._selection: Selection | None = None
-        self._tool_limits: ToolLimits | None = None
+        self._tool_limits: tool_limits.ToolLimits | None = None
         self._is_closed = False
 
     @property
@@ -62,14 +85,12 @@ class SessionEvents:
         check_type("selection", selection, Selection | None, "a Selection or None")
         self._selection = selection
         if self._tool_limits is not None or selection is not None:
-            self._limits().set(readings.limits_of(selection))
+            self._limits().set(results.limits_of(selection))
 
-    def _limits(self) -> "ToolLimits":
+    def _limits(self) -> "tool_limits.ToolLimits":
         """The limits that the engine enforces in this session."""
         if self._tool_limits is None:
-            from hookline.engine.selection import ToolLimits  # noqa: PLC0415 - not loaded while hooks are disabled
-
-            self._tool_limits = ToolLimits()
+            self._tool_limits = tool_limits.ToolLimits()
         return self._tool_limits
 
     async def select_tools(self, request: LLMRequest, tools: Iterable[str]) -> Selection:
@@ -80,7 +101,7 @@ class SessionEvents:
         check_request(request)
         names = check_names(tools)
         verdict = await self._fire(HookEventName.BEFORE_TOOL_SELECTION, {"llm_request": request})
-        self._selection = selection = readings.selection(verdict, request, names)
+        self._selection = selection = results.read_selection(verdict, request, names)
         return selection
 
     async def before_model(self, request: LLMRequest) -> ModelGate:
@@ -89,7 +110,7 @@ class SessionEvents:
         verdict = await self._fire(HookEventName.BEFORE_MODEL, {"llm_request": request})
         if verdict is None:
             return ModelGate(request=request)
-        gate = readings.model_gate(verdict, request, self._selection)
+        gate = results.read_model_gate(verdict, request, self._selection)
         self._selection = gate.selection or self._selection
         return gate
 
@@ -98,7 +119,7 @@ class SessionEvents:
         check_request(request)
         fields = {"llm_request": request, "llm_response": check_response(response)}
         verdict = await self._fire(HookEventName.AFTER_MODEL, fields)
-        return ModelAnswer() if verdict is None else readings.model_answer(verdict)
+        return ModelAnswer() if verdict is None else results.read_model_answer(verdict)
 
     async def before_tool(
         self,
@@ -231,7 +252,7 @@ class SessionEvents:
         call = ToolCall(name=name, arguments=arguments, call_id=call_id, mcp_context=mcp_context)  # type: ignore[arg-type]
         host = self._host(leaves_questions=leaves_questions)
         if _is_mapping(arguments) and self._selection is not None and not self._selection.permits(name):
-            why, hooks = readings.restricted_call(call, self._selection)
+            why, hooks = results.restricted_call(call, self._selection)
             call = replace(call, arguments=own_copy(arguments) or {})
             return flow.refused(host, call, why, by=hooks, is_invalid=False)
         return (yield from flow.before_tool(host, call, rules))
@@ -261,7 +282,8 @@ class SessionEvents:
         with suppress(Exception):  # the log must not keep a decision from taking effect
             if (system := self._engine.system) is not None:
                 system.start()
-                system.get_log().write(readings.of_session(record, self.facts))
+                facts = {"session": self.facts.session_id, "agent": self.facts.agent}
+                system.get_log().write(msgspec.structs.replace(record, **facts))
 
     async def _fire(
         self,
@@ -292,12 +314,6 @@ class SessionEvents:
             )
         if self._is_closed:
             raise SessionClosedError(f"the session {self.facts.session_id}")
-
-
-def rules_of(normalize: Normalize | None, validate: Validate | None, fn: object = own_copy) -> ToolArguments | None:
-    """The program's rules for the arguments of a call; TypeError for a function that can't be called."""
-    check_function(fn, normalize, validate)
-    return ToolArguments.of(normalize, validate)
 
 
 def _is_mapping(arguments: object) -> bool:

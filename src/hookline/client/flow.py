@@ -155,8 +155,6 @@ def after_tool(host: Host, call: ToolCall, output: Any) -> Flow[ToolResult]:
     after = yield partial(host.fire, HookEventName.AFTER_TOOL, fields, call.mcp_context)
     if call.verdict is None and after is None:
         return result
-    from hookline.client.apply_tool import applied
-
     return applied(result, call.verdict, after)
 
 
@@ -269,3 +267,41 @@ def _log(host: Host, call: ToolCall, text: str, *, blocked: bool | None = None) 
     message = f"BeforeTool {call.name}: {text}"
     record = AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", subject=call.name, blocked=blocked)
     host.write(record)
+
+
+def applied(result: ToolResult, before: "Verdict | None", after: "Verdict | None") -> ToolResult:
+    """The tool's result with both events' notes, context, suppression and stop applied."""
+    content = result.llm_content
+    if after is not None and after.tool_output is not None:
+        content = after.tool_output
+    if before is not None:
+        content = _append(content, _context(before.context) + _system_note(before.note))
+    if after is None or after.answer is None:
+        return result if content is result.llm_content else replace(result, llm_content=content)
+    content = _append(content, _context(after.context))
+    if after.denied:
+        # The tool has run and can't be blocked any more, but the model should know what the hook objects to.
+        content = _append(content, _system_note(after.reason))
+    content = _append(content, _system_note(after.note))
+    suppress = result.suppress_display or after.suppress
+    result = replace(result, llm_content=content, suppress_display=suppress)
+    if not after.stop:
+        return result
+    return replace(result, should_stop=True, stop_reason=after.stop_reason, decided_by=after.deciders)
+
+
+def _context(text: str | None) -> str:
+    return f"\n\n{text}" if text else ""
+
+
+def _system_note(text: str | None) -> str:
+    return f"\n\n[System] {text}" if text else ""
+
+
+def _append(content: Any, text: str) -> Any:
+    if not text:
+        return content
+    if content is None or isinstance(content, str):
+        return (content or "") + text
+    parts = list(content) if isinstance(content, list | tuple) else [content]
+    return [*parts, {"text": text}]

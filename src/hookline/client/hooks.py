@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from hookline.client._checks import check_text, check_type
-from hookline.client._engine import Engine
 from hookline.client.config import Config, new_session_id
+from hookline.client.events import Engine
 from hookline.client.explanation import Explanation
 from hookline.client.flow import check_on_ask
 from hookline.client.session import Session

@@ -3,16 +3,15 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from hookline.client._engine import Engine
-from hookline.client.events import SessionEvents
+from hookline.client.events import Engine, SessionEvents
 from hookline.client.sync import SyncSession
+from hookline.client.triggers import session as lifecycle
 from hookline.client.triggers.boundary import fire
 from hookline.client.triggers.results import OnAsk, SessionStartHookResult
-from hookline.client.triggers.session import is_applied
 from hookline.protocol.events import HookEventName, SessionEndReason, SessionStartSource
 from hookline.protocol.session import SessionFacts
 
-# How long the end of a session waits for the hooks of SessionStart and SessionEnd.
+# The end of a session waits this long for the hooks of SessionStart and SessionEnd.
 _END_S = 5.0
 
 
@@ -46,7 +45,7 @@ class Session(SessionEvents):
     async def __aenter__(self) -> Self:
         self._check_open()
         source = SessionStartSource.STARTUP
-        if await is_applied(self._engine.config, HookEventName.SESSION_START, source):
+        if await lifecycle.is_applied(self._engine.config, HookEventName.SESSION_START, source):
             self.started = await self.session_start(source)
         else:
             self._spawn(HookEventName.SESSION_START, {"source": source})

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hookline.client.events import rules_of
+from hookline.client._checks import rules_of
 from hookline.client.flow import run_blocking
 from hookline.client.results import ModelAnswer, ModelGate, Selection, ToolCall, ToolFunction, ToolOutput
 from hookline.client.triggers.results import (

@@ -2,21 +2,28 @@
 
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
-from hookline.client.triggers.refusal import fault_verdict
 from hookline.errors import MissingExtraError
+from hookline.extensions import lazy_module
 from hookline.protocol.events import LIFECYCLE_EVENTS
 from hookline.protocol.text.strings import warn_user
 
 if TYPE_CHECKING:
     from hookline.client.config import Config
+    from hookline.engine import event_table
     from hookline.engine.selection import ToolLimits
     from hookline.engine.system import HookSystem
+    from hookline.protocol import records, results
     from hookline.protocol.arguments import ToolArguments
     from hookline.protocol.events import HookEventName
     from hookline.protocol.session import SessionFacts
     from hookline.protocol.verdict import Verdict
+else:  # nothing of the engine is loaded while hooks are disabled
+    event_table = lazy_module("hookline.engine.event_table")
+    records = lazy_module("hookline.protocol.records")
+    results = lazy_module("hookline.protocol.results")
 
 Applied = TypeVar("Applied")
 
@@ -30,6 +37,14 @@ def system_of(config: "Config") -> "HookSystem | None":
             return _NoSystem(error)  # type: ignore[return-value]
         report(error)
         return None
+
+
+def fault_verdict(event: "HookEventName", error: Exception) -> "Verdict | None":
+    """Return a block with the error as its reason; None for an event that can't block."""
+    if not event_table.EVENT_TABLE[event].can_block:
+        return None
+    why = f"hookline failed while starting ({type(error).__name__})"
+    return results.as_block(results.failure_verdict(event, None, error, "starting"), why)
 
 
 async def fire(
@@ -119,8 +134,6 @@ async def fire_and_apply(
 
 def _undone(otherwise: Applied, verdict: "Verdict") -> Applied:
     """Return the block and the stop of a verdict that could not be applied."""
-    from dataclasses import fields, replace  # noqa: PLC0415 - loaded with the class of the result
-
     stands: dict[str, Any] = {
         "blocked": verdict.blocked,
         "reason": verdict.reason if verdict.blocked else None,
@@ -163,12 +176,13 @@ def _logged_attempt(system: "HookSystem", event: "HookEventName") -> Attempt:
     """`attempt` that logs, too, what can't be applied for lack of a package."""
 
     def log(message: str) -> None:
-        from hookline.protocol.records import AdviceRecord, LogLevel  # noqa: PLC0415 - not loaded while disabled
-
-        record = AdviceRecord(level=LogLevel.WARN, message=f"{event}: {message}", event=event.value)
+        text = f"{event}: {message}"
+        record = records.AdviceRecord(level=records.LogLevel.WARN, message=text, event=event.value)
         system.get_log().write(record)
 
     def try_it(make: Callable[[], Applied], otherwise: Applied, consequence: str) -> Applied:
+        if system.blocks_on_fault and event_table.EVENT_TABLE[event].can_block:
+            return make()  # `fire_and_apply` makes a block of the fault
         return attempt(make, otherwise, consequence, log)
 
     return try_it
