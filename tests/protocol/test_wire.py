@@ -23,7 +23,6 @@ from hookline.protocol.text.json_text import (
     MAX_DEPTH,
     cut_depth,
     parse_json,
-    parse_own_json,
     stringify_json,
     to_plain,
     trim,
@@ -361,27 +360,6 @@ def test_to_plain_leaves_only_json_types() -> None:
     plain = to_plain({"a": Text("x"), "b": Number(3), "c": True, "d": object})
     assert plain == {"a": "x", "b": 3, "c": True, "d": "<class 'object'>"}
     assert [type(value) for value in plain.values()] == [str, int, bool, str]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        pytest.param({"a": [1, 2.5, None, "ä😀"]}, id="plain"),
-        pytest.param({"a": "\ud800"}, id="lone-surrogate"),
-        pytest.param({"a": 10**400, "b": 10**30}, id="long-numbers"),
-        pytest.param([{}] * 200, id="many-brackets"),
-    ],
-)
-def test_our_own_json_is_read_like_any_other(value: Any) -> None:
-    """The short way to read what we wrote ourselves gives what every reader of it gets."""
-    data = stringify_json(value)
-    assert parse_own_json(data) == parse_json(data.decode())
-
-
-def test_our_own_json_is_cut_where_it_is_too_deep() -> None:
-    """A value that is nested too deep becomes null here, too."""
-    data = b"[" * (MAX_DEPTH + 1) + b"1" + b"]" * (MAX_DEPTH + 1)
-    assert stringify_json(parse_own_json(data)) == b"[" * MAX_DEPTH + b"null" + b"]" * MAX_DEPTH
 
 
 def test_timestamps_are_javascripts() -> None:

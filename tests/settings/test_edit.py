@@ -58,11 +58,11 @@ DISABLED = ("hooksConfig", "disabled")
         ),
         pytest.param(
             '{\n    "enableHooks": true, // on\n}\n',
-            '{\n    "enableHooks": true, // on\n    "hooksConfig": { "disabled": ["x"] },\n}\n',
+            '{\n    "enableHooks": true, // on\n    "hooksConfig": {"disabled": ["x"]},\n}\n',
             id="no-options",
         ),
-        pytest.param("{\n}\n", '{\n  "hooksConfig": { "disabled": ["x"] }\n}\n', id="nothing"),
-        pytest.param("{}", '{"hooksConfig": { "disabled": ["x"] }}', id="nothing-inline"),
+        pytest.param("{\n}\n", '{\n  "hooksConfig": {"disabled": ["x"]}\n}\n', id="nothing"),
+        pytest.param("{}", '{"hooksConfig": {"disabled": ["x"]}}', id="nothing-inline"),
         pytest.param(
             '{"hooksConfig": {"disabled": ["x"]}}', '{"hooksConfig": {"disabled": ["x"]}}', id="there-already"
         ),
@@ -162,7 +162,7 @@ def test_a_missing_file_is_made(tmp_path: Path) -> None:
     """The first change makes the file, and its directory, for the owner alone."""
     path = tmp_path / "new" / "settings.json"
     edit_file(path, lambda text: add_to_list(text, DISABLED, "x"))
-    assert path.read_text() == '{\n  "hooksConfig": { "disabled": ["x"] }\n}\n'
+    assert path.read_text() == '{\n  "hooksConfig": {"disabled": ["x"]}\n}\n'
     assert (path.stat().st_mode & 0o777, sorted(path.parent.iterdir())) == (0o600, [path])
 
 

@@ -6,10 +6,16 @@ Where that is not sure the call meets it: a guard too many is safer than one too
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hookline.extensions import lazy_module
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Expansion, Item, Word
+
+if TYPE_CHECKING:
+    from urllib import parse as urllib_parse
+else:
+    urllib_parse = lazy_module("urllib.parse")  # slow to load, and few rules are about domains
 
 # Nothing that is longer can be a path.
 _LONGEST_PATH = 4096
@@ -139,10 +145,8 @@ def _host_of(url: Any) -> str | None:
     """The host that is asked for a URL; None where a client may read it in another way than we do."""
     if not isinstance(url, str) or "\\" in url:
         return None
-    from urllib.parse import urlsplit  # noqa: PLC0415 - slow to load, and few rules are about domains
-
     try:
-        host = urlsplit(url.strip()).hostname
+        host = urllib_parse.urlsplit(url.strip()).hostname
     except ValueError:
         return None
     return host.rstrip(".") or None if host and _PLAIN_HOST.fullmatch(host) else None
@@ -169,87 +173,42 @@ def _meets_path(pattern: str, path: str, cwd: str, home: str) -> bool:
     return any(path_matches(pattern, candidate) for candidate in (*candidates, *below))
 
 
-# Texts and paths against patterns with `*`. A regular expression with several `*` could take exponential time.
-
-
 def begins_with(pattern: str, text: str) -> bool:
-    """Whether the text, or its beginning up to a space, matches; `*` stands for any text."""
-    *parts, last = pattern.split("*")
-    place = _after(parts, text)
-    if place is None:
-        return False
-    if parts and not last:
-        return True
-    found = text.find(last, place) if parts else (0 if text.startswith(last) else -1)
-    while found >= 0:
-        end = found + len(last)
-        if end == len(text) or text[end].isspace():
-            return True
-        found = text.find(last, found + 1) if parts else -1
-    return False
+    """Return whether the text, or its beginning up to a space, matches; `*` stands for any text."""
+    return re.match(_with_stars(pattern) + r"(?=\s|\Z)", text, re.DOTALL) is not None
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the whole text matches; `*` stands for any text."""
-    *parts, last = pattern.split("*")
-    if not parts:
-        return text == last
-    place = _after(parts, text)
-    return place is not None and text.endswith(last) and len(text) - len(last) >= place
-
-
-def _after(parts: list[str], text: str) -> int | None:
-    """The first place after these parts, of which the first one begins the text; None if they are not all there."""
-    place = 0
-    for index, part in enumerate(parts):
-        found = text.find(part, place) if index else (0 if text.startswith(part) else -1)
-        if found < 0:
-            return None
-        place = found + len(part)
-    return place
+    """Return whether the whole text matches; `*` stands for any text."""
+    return re.match(_with_stars(pattern) + r"\Z", text, re.DOTALL) is not None
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """Whether a path matches, where `*` and `?` stay inside a name and `**` stands for any directories."""
+    """Return whether a path matches, where `*` and `?` stay inside a name and `**` stands for any directories."""
     if len(path) > _LONGEST_PATH:
         return True
-    steps = pattern.split("/")
-    places = _with_skipped(steps, {0})
-    for name in path.split("/"):
-        places = _with_skipped(
-            steps,
-            {
-                place if steps[place] == "**" else place + 1
-                for place in places
-                if place < len(steps) and (steps[place] == "**" or _fits(steps[place], name))
-            },
-        )
-    return len(steps) in places
-
-
-def _with_skipped(steps: list[str], places: set[int]) -> set[int]:
-    """Also the places after a `**`, which may stand for nothing."""
-    reached = set(places)
-    for place in range(min(places, default=len(steps)), len(steps)):
-        if place in reached and steps[place] == "**":
-            reached.add(place + 1)
-    return reached
-
-
-def _fits(pattern: str, name: str) -> bool:
-    at = star = 0
-    back = -1
-    place = 0
-    while place < len(name):
-        if at < len(pattern) and pattern[at] == "*":
-            back, star = at, place
-            at += 1
-        elif at < len(pattern) and pattern[at] in ("?", name[place]):
-            at += 1
-            place += 1
-        elif back >= 0:
-            star += 1
-            at, place = back + 1, star
+    # Each name ends with a slash, and `a/**/b` is two runs of names.
+    runs = [""]
+    for name in pattern.split("/"):
+        if name == "**":
+            runs.append("")
         else:
-            return False
-    return not pattern[at:].strip("*")
+            runs[-1] += f"{_with_stars(name, '[^/]')}/"
+    return re.match(_in_order(runs, "(?:[^/]*/)") + r"\Z", f"{path}/", re.DOTALL) is not None
+
+
+def _with_stars(pattern: str, any_character: str = ".") -> str:
+    """Return the regular expression of a pattern with `*`, and for paths with `?`."""
+    parts = (re.escape(part) for part in pattern.split("*"))
+    if any_character != ".":
+        parts = (part.replace(r"\?", any_character) for part in parts)
+    return _in_order(list(parts), any_character)
+
+
+def _in_order(parts: list[str], gap: str) -> str:
+    """Join expressions with gaps of any length, in atomic groups, because backtracking over several gaps is slow."""
+    first, *rest = parts
+    if not rest:
+        return first
+    *middle, last = rest
+    return f"{first}{''.join(f'(?>{gap}*?{part})' for part in middle)}{gap}*?{last}"

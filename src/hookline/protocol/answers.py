@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from hookline.protocol.events import BLOCKING_DECISIONS, HookDecision
-from hookline.protocol.text.json_text import JS_WHITESPACE, MAX_DEPTH, parse_json, stringify_json, trim
+from hookline.protocol.text.json_text import JS_WHITESPACE, parse_json, stringify_json, trim
 from hookline.protocol.text.near_misses import (
     TEXT_OF_A_DENIAL,
     is_garbled,
@@ -79,8 +79,6 @@ PATHS: Mapping[str, str] = {
 EVERY_FIELD = frozenset(_SPECIFIC)
 ANY_FIELD = EVERY_FIELD - {"permissionDecision", "permissionDecisionReason"}
 _COMMON_FIELDS = frozenset((*_TOP, "hookSpecificOutput"))
-
-_decode = msgspec.json.Decoder().decode
 
 
 class ToolSelection(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,10 +211,10 @@ def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int =
     if not text:
         return None
     try:
-        value = _parse(text)
+        value = parse_json(text)
         inner = value if isinstance(value, str) else text
         if isinstance(value, str):
-            value = _parse(value)
+            value = parse_json(value)
     except (ValueError, RecursionError):
         if is_garbled(text):
             return _plain_text(text, rank, _NOT_UTF_8)
@@ -321,15 +319,6 @@ _KINDS: tuple[tuple[Any, str], ...] = (
     (list | tuple, "an array"),
     (Mapping, "an object"),
 )
-
-
-def _parse(text: str) -> Any:
-    if len(text) <= MAX_DEPTH:  # too short to be nested too deep
-        try:
-            return _decode(text)
-        except ValueError:
-            pass  # JavaScript may accept it all the same
-    return parse_json(text)
 
 
 def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: bool = True) -> Answer:

@@ -37,30 +37,19 @@ def edit_file(path: Path, change: Callable[[str], str]) -> None:
         raise HooklineError(f"{path} is not JSON ({error}); fix it first") from error
 
 
-def add_to_list(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with the value at the end of the list at a path, which is made where it is missing."""
-    known, depth = _deepest(jsonc.parse(text), path)
-    item = stringify_json(value).decode()
-    if depth == len(path):
-        if not isinstance(known, list):
-            raise _not_a_place(path, known, "an array")
-        return text if value in known else _insert(text, path, item)
-    return _add_member(text, path, known, depth, f"[{item}]")
+def add_to_list(text: str, path: Sequence[str], value: Any, *, in_lines: bool = False) -> str:
+    """Return the text with the value at the end of the list at a path, which is made where it is missing.
 
-
-def add_in_lines(text: str, path: Sequence[str], value: Any) -> str:
-    """The same, with each key of the value on a line of its own, for people to read."""
+    A value that is there already is not added again, except with `in_lines`: then each of its keys gets a line.
+    """
     known, depth = _deepest(jsonc.parse(text), path)
-    if depth == len(path):
-        if not isinstance(known, list):
-            raise _not_a_place(path, known, "an array")
-        return _insert(text, path, _lines(value))
-    if not isinstance(known, dict):
-        raise _not_a_place(path[:depth], known, "an object")
-    missing: Any = [value]
-    for key in reversed(path[depth + 1 :]):
-        missing = {key: missing}
-    return _insert(text, path[:depth], f"{stringify_json(path[depth]).decode()}: {_lines(missing)}")
+    if depth < len(path):
+        return _add_member(text, path, known, depth, [value], in_lines=in_lines)
+    if not isinstance(known, list):
+        raise _not_a_place(path, known, "an array")
+    if value in known and not in_lines:
+        return text
+    return _insert(text, path, _shown(value, in_lines=in_lines))
 
 
 def set_value(text: str, path: Sequence[str], value: Any) -> str:
@@ -68,16 +57,17 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
     known, depth = _deepest(jsonc.parse(text), path)
     if depth == len(path):
         raise _not_a_place(path, known, "nothing")
-    return _add_member(text, path, known, depth, stringify_json(value).decode())
+    return _add_member(text, path, known, depth, value)
 
 
-def _add_member(text: str, path: Sequence[str], known: Any, depth: int, item: str) -> str:
-    """The text with an item at a path of which only the first steps are there."""
+def _add_member(text: str, path: Sequence[str], known: Any, depth: int, value: Any, *, in_lines: bool = False) -> str:
+    """Return the text with a value at a path of which only the first steps are there."""
     if not isinstance(known, dict):
         raise _not_a_place(path[:depth], known, "an object")
     for key in reversed(path[depth + 1 :]):
-        item = f'{{ "{key}": {item} }}'
-    return _insert(text, path[:depth], f'"{path[depth]}": {item}')
+        value = {key: value}
+    shown = _shown(value, in_lines=in_lines)
+    return _insert(text, path[:depth], f"{stringify_json(path[depth]).decode()}: {shown}")
 
 
 def remove_from_list(text: str, path: Sequence[str], value: Any) -> str:
@@ -116,19 +106,11 @@ def _not_a_place(path: Sequence[str], value: Any, expected: str) -> HooklineErro
     return HooklineError(f"{jsonc.show_path(path) or 'it'} is {kind_of(value)}, expected {expected}; fix it first")
 
 
-def _lines(value: Any) -> str:
+def _shown(value: Any, *, in_lines: bool) -> str:
     plain = json.loads(stringify_json(value))
-    shown = json.dumps(plain, indent=2, ensure_ascii=False)
-    # A lone surrogate can't be written as it is.
-    return shown if _is_text(shown) else json.dumps(plain, indent=2)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    shown = json.dumps(plain, indent=2 if in_lines else None, ensure_ascii=False)
+    # A lone surrogate can't be written as it is; backslashreplace writes it as JSON does.
+    return shown.encode("utf-8", "backslashreplace").decode()
 
 
 def _insert(text: str, path: Sequence[str], item: str) -> str:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import islice
 from numbers import Integral, Real
-from time import time_ns
 from types import NoneType, SimpleNamespace
 from typing import Any, NoReturn
 
@@ -33,17 +32,9 @@ _INTEGRAL_FLOAT_LIMIT = 1e21
 _NUMBER_BITS = 1024
 # A limit for values that make their items on demand, such as `range`.
 _MOST_ITEMS = 1_000_000
-# Searching a longer text takes more time than walking through the value, unless that has very many items.
-_SHORT_TEXT = 4096
-_MOST_VISITED = 2000
-# A number that msgspec writes as 1.0 and JavaScript as 1, or text that looks like it. For a literal start, searching by
-# an expression is three times as fast as `in`.
-_find_whole_float = re.compile(rb'\.0(?:[,\]}]|":|\Z)').search
-_find_nan = re.compile(rb"NaN").search
-_find_infinity = re.compile(rb"Infinity").search
+# Of a number that msgspec writes as 1.0 and JavaScript as 1, of a decimal that is not finite, or of text like them.
+_FIND_ODD_NUMBERS = [re.compile(odd).search for odd in (rb'\.0(?:[,\]}]|":|\Z)', b"NaN", b"Infinity")]
 _CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
-# The last second that was written as text.
-_second = (-1, "")
 _FLOATLESS = frozenset({str, int, bool, NoneType, bytes})
 
 
@@ -81,16 +72,6 @@ def repeated_key(text: str, among: frozenset[str] | None = None) -> tuple[str, l
     return found[-1] if found else None
 
 
-def parse_own_json(data: bytes) -> Any:
-    """The same for a text that `stringify_json` wrote, in less time."""
-    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
-        try:
-            return _decode(data)
-        except ValueError:  # such as a lone surrogate
-            pass
-    return parse_json(data.decode())
-
-
 def cut_depth(text: str) -> str:
     """The JSON text with every value that is nested deeper than MAX_DEPTH replaced by null."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
@@ -121,7 +102,7 @@ def stringify_json(value: Any) -> bytes:
     """
     try:
         encoded = _encode(value)
-        return _encode(_respelled(value)) if _needs_respelling(value, encoded) else encoded
+        return _encode(_respelled(value)) if _needs_respelling(encoded) else encoded
     except Exception:  # noqa: BLE001 - foreign code: a tool's argument must not keep its guards from being asked
         return _stringify_slowly(value)
 
@@ -139,42 +120,13 @@ def to_plain(value: Any, above: frozenset[int] = frozenset()) -> Any:
 
 def utc_timestamp(seconds: float | None = None) -> str:
     """A moment (now, if not given) as `Date.toISOString()` writes it: `2025-02-18T16:30:00.000Z`."""
-    global _second  # noqa: PLW0603 - replaced as a whole, for threads
-    whole, ms = divmod((time_ns() if seconds is None else round(seconds * 1e6) * 1000) // 1_000_000, 1000)
-    known, text = _second
-    if whole != known:
-        # Made once a second: this is asked for in every event.
-        text = datetime.fromtimestamp(whole, UTC).isoformat(timespec="seconds").removesuffix("+00:00")
-        _second = whole, text
-    return f"{text}.{ms:03}Z"
+    moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(round(seconds, 6), UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _needs_respelling(value: Any, encoded: bytes) -> bool:
-    """Whether msgspec may have spelled a number otherwise than JavaScript: 1.0, or a decimal that is not finite."""
-    if len(encoded) > _SHORT_TEXT and (found := _may_have_whole_float(value)) is not None:
-        return found
-    # Searching for one byte first takes a tenth of the time.
-    return bool(
-        _find_whole_float(encoded)
-        or (b"N" in encoded and _find_nan(encoded))
-        or (b"I" in encoded and _find_infinity(encoded))
-    )
-
-
-def _may_have_whole_float(value: Any) -> bool | None:
-    """Whether there is a float without a fraction, or an object that may hold one; None if there is too much to see."""
-    pending = [value]
-    seen = 0
-    while pending and seen < _MOST_VISITED:
-        item = pending.pop()
-        seen += 1
-        kind = type(item)
-        if kind in _CONTAINERS:
-            seen += len(item)
-            pending += (*item, *item.values()) if kind is dict else item
-        elif item.is_integer() if kind is float else kind not in _FLOATLESS:
-            return True
-    return None if pending else False
+def _needs_respelling(encoded: bytes) -> bool:
+    """Return whether msgspec may have spelled a number otherwise than JavaScript: 1.0, or one that is not finite."""
+    return any(find(encoded) for find in _FIND_ODD_NUMBERS)
 
 
 def _respelled(value: Any) -> Any:

@@ -20,7 +20,7 @@ from hookline.hook.events import read_event
 from hookline.protocol.constants import RunWay
 from hookline.protocol.hook_entry import Callback, HookEntry, Plugin
 from hookline.protocol.text.exit_text import show_ms
-from hookline.protocol.text.json_text import parse_own_json, stringify_json
+from hookline.protocol.text.json_text import parse_json, stringify_json
 from hookline.runners.function.plugins import load_plugin, loaded_plugin
 from hookline.runners.function.threads import THREADS
 from hookline.runners.function.watchdog import WATCHDOG, HookTimeoutError, Watched, deadline_after
@@ -232,7 +232,7 @@ class _Calls:
 def _ask(function: Callable[[Any], Any], stdin: bytes) -> Any:
     """The answer of a function in hook form, or what is to be awaited for it."""
     try:
-        returned = function(read_event(parse_own_json(stdin)))
+        returned = function(read_event(parse_json(stdin.decode())))
         return returned if hasattr(returned, "__await__") else read_answer(returned)
     except (Answer, BaseExceptionGroup) as raised:
         return _raised_fields(raised)

@@ -11,7 +11,7 @@ from hookline.protocol.hook_entry import CommandLine, HookEntry, HttpTarget
 from hookline.settings.decode.fields import fields_of
 from hookline.settings.decode.schema import HookGroupSettings, HookSettings
 from hookline.settings.decode.settings import Settings, decode_settings
-from hookline.settings.edit import add_in_lines, set_value
+from hookline.settings.edit import add_to_list, set_value
 from hookline.settings.read.files import Layer
 from hookline.settings.read.jsonc import PathStep, show_path
 
@@ -70,7 +70,7 @@ def adopt(layers: Sequence[Layer], text: str, target: Layer, *, enable: bool) ->
         text = set_value(text, ("enableHooks",), value=True)
     for event, group, candidates in groups:
         if raw := [hook for _, hook in candidates if hook is not None]:
-            text = add_in_lines(text, ("hooks", event), {**group, "hooks": raw})
+            text = add_to_list(text, ("hooks", event), {**group, "hooks": raw}, in_lines=True)
     return Adoption(text=text, hooks=hooks)
 
 

@@ -107,22 +107,9 @@ def _offset_of(text: str, path: Sequence[PathStep], most: int | None = _MOST_PLA
     return found.offset if isinstance(found, _Node) else found
 
 
-# The latest of them. Not by `lru_cache`, which would compare the whole text of a file that was read again each time.
-_indexed: "tuple[tuple[str, int | None, _Index], ...]" = ()
-
-
+@lru_cache(maxsize=4)
 def _index(text: str, most: int | None = _MOST_PLACES) -> _Index:
-    """The places of a valid text, found once: a file can have a problem in each of its values."""
-    global _indexed  # noqa: PLW0603 - a cache, replaced as a whole
-    for known, size, index in _indexed:
-        if known is text and size == most:
-            return index
-    index = _read_index(text, most)
-    _indexed = ((text, most, index), *_indexed[:3])
-    return index
-
-
-def _read_index(text: str, most: int | None) -> _Index:
+    """Return the places of a valid text, found once: a file can have a problem in each of its values."""
     root = _Node(0, is_object=False)
     open_nodes, key = [root], ""
     repeated: dict[tuple[int, str], int] = {}

@@ -135,7 +135,7 @@ def test_what_works_otherwise_is_said(workbench: "Workbench") -> None:
     report = workbench.json("init", "--from", "claude", "--write")
     (hook,) = report["hooks"]
     lost = "\n".join(hook["lost"])
-    assert "makes this hook run beside the agent" in lost
+    assert "runs this hook in the background" in lost
     assert "has no effect in a settings file" in lost
     assert "additionalContextLimit means nothing here" in lost
     assert "it is disabled by" in lost
