@@ -218,7 +218,9 @@ def test_status_says_when_the_command_does_not_answer(own_home: Path) -> None:
         pytest.param("claude", '"onFailure": "block"', '"onFailure": "continue"', "onFailure", id="on-failure"),
         pytest.param("cursor", '"failClosed": true', '"failClosed": false', "failClosed", id="fail-closed"),
         pytest.param("claude", '"timeout": 60', '"timeout": 50', "has to be above our --deadline", id="timeout"),
-        pytest.param("gemini", '"timeout": 60000', '"timeout": 60', "has to be above our --deadline", id="milliseconds"),
+        pytest.param(
+            "gemini", '"timeout": 60000', '"timeout": 60', "has to be above our --deadline", id="milliseconds"
+        ),
         pytest.param("copilot", "--deadline 50", "--deadline 90", "has to be above our --deadline", id="deadline"),
         pytest.param("claude", "--deadline 50", "--deadline 50 --no-serve", None, id="more-options"),
         pytest.param("claude", '"timeout": 60', '"timeout": 120', None, id="more-time"),
