@@ -1,4 +1,4 @@
-"""What was seen in the real agents → the tables in docs/other-agents.md."""
+"""The tables of docs/other-agents.md, from what the real agents did."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ _NEVER = "never asked"
 
 
 def recorded() -> dict[str, Any]:
-    """What the last recorded run saw."""
+    """Return the results of the last recorded run."""
     found: dict[str, Any] = json.loads(RECORDED.read_text())
     return found
 
@@ -49,7 +49,7 @@ def _prompt(seen: Seen) -> str:
         return "the prompt may be sent, no tool runs" if seen["tool"] == "did not run" else "**the tool runs**"
     if seen["requests"]:
         return "**the prompt is sent**"
-    return "yes, the person reads why" if seen["person_told"] else "yes, but its reason is not shown"
+    return "yes, the user reads why" if seen["person_told"] else "yes, but its reason is not shown"
 
 
 def _rewritten_prompt(seen: Seen) -> str:
@@ -74,7 +74,7 @@ def _ends(seen: Seen) -> str:
 
 def _refuses(seen: Seen) -> str:
     is_refused = seen["requests"] == 0 or seen["tool"] == "did not run"
-    return "denies" if is_refused else "**goes on**"
+    return "denies" if is_refused else "**allows**"
 
 
 def _not_granted(seen: Seen) -> str:
@@ -83,7 +83,7 @@ def _not_granted(seen: Seen) -> str:
 
 EFFECTS: Sequence[Row] = (
     ("deny", "deny a tool", _denied, "denied"),
-    ("ask", "ask, while nobody is there", _denied, "denied"),
+    ("ask", "ask, headless", _denied, "denied"),
     ("stop-tool", "stop, at a tool", _stopped, "denied; see below"),
     ("rewrite", "rewrite arguments", _rewritten, "yes"),
     ("rewrite-patch", "rewrite one file of a patch", _rewritten, "-"),
@@ -98,9 +98,9 @@ EFFECTS: Sequence[Row] = (
     ("note-prompt", "context with a prompt", _told, "lost"),
     ("note-start", "context at the start", _told, "yes"),
     ("stop-start", "stop, at the start: no prompt is sent", _prompt, "yes"),
-    ("go-on", "go on after the end of a turn", _goes_on, "yes"),
+    ("go-on", "continue after the end of a turn", _goes_on, "yes"),
     ("stop-end", "stop, at the end of a turn", _ends, "yes"),
-    ("message", "a message for the person, before a tool", _message, "lost"),
+    ("message", "a message for the user, before a tool", _message, "lost"),
     ("suppress", "`suppressOutput`", _lost, "lost"),
     ("request", "change a model's request", _told, _NEVER),
     ("no-request", "answer in place of the model", _shown, _NEVER),
@@ -118,7 +118,7 @@ FAILURES: Sequence[Row] = (
     ("crash", "crashes", _refuses, "denies"),
     ("killed", "is killed", _refuses, "denies"),
     ("too-slow", "is slower than the agent's timeout", _refuses, "denies"),
-    ("fail-open", "can't read the settings, with `--fail-open`", _refuses, "**goes on**"),
+    ("fail-open", "can't read the settings, with `--fail-open`", _refuses, "**allows**"),
 )
 
 
@@ -136,8 +136,8 @@ def table(head: str, rows: Sequence[Row]) -> str:
 
 
 def in_docs(text: str) -> str:
-    """The page with both tables made anew from what was recorded."""
-    for name, head, rows in (("effects", "a hook says", EFFECTS), ("failures", "the bridge", FAILURES)):
+    """Return the page with both tables written again from the record."""
+    for name, head, rows in (("effects", "a hook answers", EFFECTS), ("failures", "the bridge", FAILURES)):
         begin, end = f"<!-- {name}: made from tests/live/recorded.json by tools/live.py -->", "<!-- end -->"
         made = f"{begin}\n{table(head, rows)}\n{end}"
         before, found, rest = text.partition(begin)
