@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 from tests.live.agents import AGENTS  # noqa: E402
 from tests.live.table import DOCS, RECORDED, in_docs, recorded  # noqa: E402
 
-from hookline.bridge.agents.versions import CHECKED  # noqa: E402 - the path above is for what follows
+from hookline.bridge.agents import HOSTS  # noqa: E402 - the path above is for what follows
 
 FOLDER = ROOT / ".venv" / "live"
 INSTALL_S = 300
@@ -36,19 +36,19 @@ def main() -> int:
     given = parser.parse_args()
     missing = {name: why for name in AGENTS if (why := install(name))}
     for name, why in missing.items():
-        print(f"NOT RUN: {name} {CHECKED[name].version} could not be installed: {why}")
+        print(f"NOT RUN: {name} {HOSTS[name].version} could not be installed: {why}")
     shutil.rmtree(FOLDER / "seen", ignore_errors=True)
     code = run_tests(given.pytest)
     if given.record:
         record()
     for name in missing:
-        print(f"NOT RUN: {name} {CHECKED[name].version} (see above); its column is from an earlier run")
+        print(f"NOT RUN: {name} {HOSTS[name].version} (see above); its column is from an earlier run")
     return code
 
 
 def install(name: str) -> str | None:
     """Installs an agent below `.venv/live`, unless it is there; returns why that is not possible."""
-    package, folder = CHECKED[name].package, FOLDER / name
+    package, folder = HOSTS[name].package, FOLDER / name
     mark = folder / ".installed"
     if package is None:
         return "there is no package of it"
@@ -105,7 +105,7 @@ def record() -> None:
     for file in sorted((FOLDER / "seen").glob("*.json")):
         name, scene, _ = file.name.split(".")
         one = found["agents"].setdefault(name, {"seen": {}})
-        one["version"] = CHECKED[name].version
+        one["version"] = HOSTS[name].version
         one["seen"][scene] = json.loads(file.read_text())
     RECORDED.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n")
     DOCS.write_text(in_docs(DOCS.read_text()))

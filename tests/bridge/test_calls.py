@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from tests import warm
 
+from hookline.bridge.agents import HOSTS
 from hookline.bridge.host import AgentRequest, Host, Outcome
-from hookline.bridge.judge import hosts
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
 
-HOSTS = hosts()
 TOOL_EVENTS_OF = [
     pytest.param(host, native_event, id=f"{host.name}-{native_event}")
     for host in HOSTS.values()

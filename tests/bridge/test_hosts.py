@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from hookline.bridge.host import NO_PROMPT, AgentResponse, Host, Outcome, UnreadableQuestionError, combine
-from hookline.bridge.judge import hosts
+from hookline.bridge.agents import HOSTS
+from hookline.bridge.host import NO_PROMPT, AgentResponse, Host, Outcome, UnreadableQuestionError
+from hookline.bridge.judge import combine
 from hookline.protocol.answers import ToolSelection
 from hookline.protocol.events import HookEventName
 from hookline.protocol.verdict import Verdict
 
-HOSTS = hosts()
 SHELL: dict[str, dict[str, Any]] = {
     "claude": {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}},
     "codex": {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}},
@@ -232,9 +232,7 @@ def test_another_result_takes_the_place_of_the_tools_own(name: str) -> None:
         }[name]
         assert expected in f"{response.stdout} {response.stderr}"
         assert ("'systemMessage': 'm'" in str(response.stdout)) is (name in ("claude", "gemini"))
-        assert any("a message for the person" in loss for loss in response.unsupported) is (
-            name in ("codex", "copilot")
-        )
+        assert any("a message for the user" in loss for loss in response.unsupported) is (name in ("codex", "copilot"))
 
 
 def test_a_result_that_claude_code_can_not_replace_stops_it() -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests import warm
 
+from hookline.bridge.agents import HOSTS
 from hookline.bridge.client import __file__ as client_file
 from hookline.bridge.installation.entries import ENTRIES
 from hookline.bridge.installation.install import bridge_command, commands_of, install, installed, uninstall
-from hookline.bridge.judge import hosts
 from hookline.errors import HooklineError
 from hookline.settings.read import jsonc
 
@@ -145,7 +145,7 @@ def test_where_the_client_can_not_be_used_the_command_itself_is_written(
 @pytest.mark.parametrize("agent", ENTRIES)
 def test_every_event_that_is_installed_can_be_heard(agent: str) -> None:
     """An event that we do not know would make some agents ignore the whole file, and us refuse."""
-    assert {*ENTRIES[agent].events} <= hosts()[agent].events.keys()
+    assert {*ENTRIES[agent].events} <= HOSTS[agent].events.keys()
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from tests.live.agents import HOOKLINE, Agent, Ended, Place, program_of, run
 from tests.live.models import Model
 from tests.live.scenes import MARK, Scene
 
+from hookline.bridge.agents import HOSTS
 from hookline.bridge.installation.entries import ENTRIES, settings_file
-from hookline.bridge.judge import hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def play(scene: Scene, agent: Agent, place: Place) -> Played:
 def _install(scene: Scene, agent: Agent, place: Place, environ: dict[str, str]) -> None:
     words = [HOOKLINE, "bridge", "install", agent.name, *scene.options]
     if scene.events is not None:
-        events = [theirs for theirs in ENTRIES[agent.name].events if hosts()[agent.name].events[theirs] == scene.events]
+        events = [theirs for theirs in ENTRIES[agent.name].events if HOSTS[agent.name].events[theirs] == scene.events]
         words += ["--events", ",".join(events)]
     got = run(words, place, environ)
     assert got.exit_code == 0, got.stdout + got.stderr

@@ -11,7 +11,7 @@ from tests.live.scenes import OUTPUT, SCENES, SECRET
 from tests.live.stage import Played, play
 from tests.live.table import recorded
 
-from hookline.bridge.agents.versions import CHECKED
+from hookline.bridge.agents import HOSTS
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
@@ -65,5 +65,5 @@ def test_the_version_that_runs_is_the_one_that_we_say(agent: Agent, place: Place
     """The docs, `explain` and `status` name it."""
     program: Path | None = program_of(agent)
     got = run([str(program), "--version"], place, place.environ())
-    assert CHECKED[agent.name].version in got.stdout
-    assert recorded()["agents"][agent.name]["version"] == CHECKED[agent.name].version
+    assert HOSTS[agent.name].version in got.stdout
+    assert recorded()["agents"][agent.name]["version"] == HOSTS[agent.name].version

@@ -4,7 +4,7 @@ import pytest
 from tests.live.scenes import SCENES
 from tests.live.table import DOCS, EFFECTS, FAILURES, in_docs, recorded
 
-from hookline.bridge.agents.versions import CHECKED
+from hookline.bridge.agents import HOSTS
 
 
 def test_the_docs_have_what_was_seen() -> None:
@@ -16,7 +16,7 @@ def test_what_was_recorded_is_of_the_versions_that_we_name() -> None:
     """Every agent that is said to be run was, in every scene."""
     found = recorded()["agents"]
     assert {name: one["version"] for name, one in found.items()} == {
-        name: checked.version for name, checked in CHECKED.items() if checked.was_run
+        name: checked.version for name, checked in HOSTS.items() if checked.was_run
     }
     for name, one in found.items():
         assert {*one["seen"]} == {scene for scene, about in SCENES.items() if name in about.only}

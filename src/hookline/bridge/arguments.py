@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NoReturn
 
-from hookline.bridge.judge import hosts
+from hookline.bridge.agents import HOSTS
 from hookline.errors import UsageError
 
 # Ours is below the agent's own timeout (60 s): an answer that comes too late is none, and most agents go on then.
@@ -40,7 +40,7 @@ def _seconds(text: str) -> float:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments that an agent gives."""
-    parser.add_argument("agent", metavar="AGENT", choices=hosts(), help=f"the agent that asks: {', '.join(hosts())}")
+    parser.add_argument("agent", metavar="AGENT", choices=HOSTS, help=f"the agent that asks: {', '.join(HOSTS)}")
     parser.add_argument("event", metavar="EVENT", nargs="?", help="its event, if its input does not say which")
     parser.add_argument(
         "--settings",

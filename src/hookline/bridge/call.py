@@ -4,10 +4,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from hookline.bridge.agents import HOSTS
 from hookline.bridge.arguments import BridgeArguments, fails_open, parse_arguments
 from hookline.bridge.engine_cache import CacheKey, EngineCache, NotServedError
 from hookline.bridge.host import AgentRequest, AgentResponse, Host, Payload, text
-from hookline.bridge.judge import deny_unreadable, hosts, judge, read_payload, refusal
+from hookline.bridge.judge import deny_unreadable, judge, read_payload, refusal
 from hookline.bridge.state_files import LastRequests
 from hookline.errors import HooklineError
 from hookline.protocol.constants import CHILD_MARK
@@ -86,7 +87,7 @@ class Bridge:
         return _reply(response, messages, fail_open=words.fail_open)
 
     async def _response(self, call: Call, words: BridgeArguments) -> AgentResponse:
-        host = hosts()[words.agent]
+        host = HOSTS[words.agent]
         request: AgentRequest | None = None
         try:
             if words.deadline <= 0 and not call.stdin:
@@ -144,7 +145,7 @@ def overdue(words: tuple[str, ...], failure: str) -> Reply:
 
 def _asked(words: tuple[str, ...]) -> tuple[Host | None, AgentRequest | None]:
     """Return the agent and its request from the command line alone: a refusal needs that agent's format."""
-    host = hosts().get(words[0]) if words else None
+    host = HOSTS.get(words[0]) if words else None
     event = words[1] if len(words) > 1 else ""
     if host is None or event not in host.events:
         return host, None

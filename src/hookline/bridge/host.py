@@ -1,17 +1,14 @@
 """The agents that can call the bridge: how their requests are parsed and their answers rendered."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hookline.bridge.agents.versions import CHECKED
 from hookline.dialects.spellings import must_be_text
 from hookline.dialects.table import Arguments, Tool
 from hookline.errors import HooklineError
 from hookline.protocol.answers import kind_of
-from hookline.protocol.arguments import ToolArguments
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
-from hookline.protocol.verdict import Verdict
 from hookline.shell.patches import ChangeKind, FileChange, paths_in_patch
 
 Payload = Mapping[str, Any]
@@ -99,9 +96,20 @@ class Host:
     """Its display name."""
     events: Mapping[str, HookEventName]
     """The agent's events that hookline handles, each with hookline's event."""
+    version: str
+    """The version whose contract was checked."""
+    package: str | None = None
+    """The package that `make bridge-live` installs to run it; None for an agent that was not run."""
     parse_request: Callable[[Payload, str | None], AgentRequest]
     """Parses the agent's input; the second argument is the event's name if the command line gives it."""
-    render_response: Callable[[AgentRequest, Outcome], AgentResponse]
+    render: Callable[[AgentRequest, Outcome], AgentResponse]
+    """Renders an outcome; `render_response` adds the effects that the agent's format has no place for."""
+    context_events: frozenset[str]
+    """The agent's events at which hooks can add to what the model reads."""
+    deny_only: frozenset[HookEventName] = TOOL_EVENTS | {HookEventName.SESSION_START}
+    """The events at which the agent takes a deny at most, so that a stop must wait for the next prompt or tool."""
+    keeps_history: bool = False
+    """True if a compression of the history can be blocked."""
     unmapped_events: frozenset[str] = frozenset()
     """The agent's events without a counterpart in hookline: they are allowed."""
     call_keys: frozenset[str] = frozenset({"tool_name", "tool_input", "toolName", "toolArgs", "toolInput"})
@@ -120,10 +128,34 @@ class Host:
         return name in self.events or name in self.unmapped_events
 
     @property
+    def was_run(self) -> bool:
+        """True if the agent itself was run; otherwise only its documentation was read."""
+        return self.package is not None
+
+    @property
     def known_version(self) -> str:
-        """The version whose contract was checked."""
-        checked = CHECKED[self.name]
-        return checked.version if checked.was_run else f"{checked.version} (not run)"
+        """The version whose contract was checked, for users."""
+        return self.version if self.was_run else f"{self.version} (not run)"
+
+    def render_response(self, request: AgentRequest, outcome: Outcome) -> AgentResponse:
+        """Render the agent's answer, with the effects that it does not support."""
+        response = self.render(request, outcome)
+        unsupported = [*outcome.unsupported]
+        if outcome.message and "systemMessage" not in (response.stdout or {}):
+            unsupported.append(f"a message for the user: {request.native_event} of {self.agent} has no place for it")
+        if outcome.blocked and request.event is HookEventName.PRE_COMPRESS and not self.keeps_history:
+            unsupported.append(f"a block: {self.agent} compresses the history whatever a hook says")
+        if outcome.context and request.native_event not in self.context_events:
+            unsupported.append(f"a note for the model: {request.native_event} of {self.agent} has no place for it")
+        if outcome.suppress:
+            unsupported.append(f"suppressOutput: {self.agent} can't hide a tool's result")
+        unsupported += response.unsupported
+        if not (outcome.stop and outcome.stop_reason and request.event in self.deny_only):
+            return replace(response, unsupported=tuple(unsupported))
+        unsupported.append(
+            f"a stop: {self.agent} can't stop here, so every later prompt and tool of this session is denied as well"
+        )
+        return replace(response, unsupported=tuple(unsupported), pending_stop=outcome.stop_reason)
 
 
 def required(payload: Payload, key: str, what: str, agent: str) -> str:
@@ -208,104 +240,43 @@ def object_of(value: Any, key: str, agent: str) -> Arguments:
     return value
 
 
-def rules_of(request: AgentRequest) -> ToolArguments | None:
-    """The rules for the arguments of a call: every change is judged in the form in which the agent will run it."""
-    tool = request.tool
-    if tool is None or not request.has_whole or request.event is not HookEventName.BEFORE_TOOL:
-        return None
-
-    def as_sent(arguments: dict[str, Any], _changes: Mapping[str, Any]) -> dict[str, Any]:
-        return tool.in_our_words(tool.rewritten(request.arguments, arguments, request.cwd))
-
-    return ToolArguments(as_sent)
-
-
-def combine(request: AgentRequest, verdicts: Sequence[Verdict]) -> Outcome:
-    """One outcome of the verdicts on all events that stand for a question."""
-    notes = [text for verdict in verdicts for text in (verdict.context, verdict.note) if text]
-    objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or verdict.stop]
-    reasons = [verdict.reason for verdict in objecting if verdict.reason]
-    stops = [verdict.stop_reason or "A hook of hookline stopped the agent" for verdict in verdicts if verdict.stop]
-    changed = [verdict.arguments for verdict in verdicts]
-    arguments = _rewritten(request, changed[0]) if changed and request.has_whole else None
-    blocked = any(verdict.denied for verdict in verdicts)
-    unsupported: tuple[str, ...] = ()
-    if not blocked and (unsendable := _unsendable(request, verdicts)):
-        # Otherwise the agent would go on with what a guard meant to take out.
-        blocked, unsupported = True, (unsendable,)
-        reasons.append(f"A hook of hookline wants {unsendable}")
-    return Outcome(
-        blocked=blocked,
-        stop=bool(stops),
-        ask=not blocked and any(verdict.ask for verdict in verdicts),
-        reason="\n".join(dict.fromkeys(reasons)) or ("Blocked by a hook of hookline" if blocked else ""),
-        stop_reason="\n".join(dict.fromkeys(stops)),
-        context="\n\n".join(dict.fromkeys(notes)),
-        suppress=any(verdict.suppress for verdict in verdicts),
-        message="\n".join(dict.fromkeys(verdict.user_message for verdict in verdicts if verdict.user_message)),
-        result=next((verdict.tool_output for verdict in verdicts if verdict.tool_output is not None), None),
-        arguments=arguments,
-        model=next((verdict.effect for verdict in verdicts if verdict.effect and request.tool is None), {}),
-        unsupported=unsupported,
-    )
+def permission(outcome: Outcome, arguments_key: str) -> dict[str, Any]:
+    """The decision on a tool call as Claude Code and Copilot CLI take it. It never says allow."""
+    reason = outcome.reason or outcome.stop_reason
+    if outcome.blocked or outcome.stop:
+        # A stop alone would let the tool run first.
+        return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    answer: dict[str, Any] = {"permissionDecision": "ask", "permissionDecisionReason": reason} if outcome.ask else {}
+    if outcome.arguments is not None:  # also with a question: the user is asked about what runs
+        answer[arguments_key] = dict(outcome.arguments)
+    return answer
 
 
-def _unsendable(request: AgentRequest, verdicts: Sequence[Verdict]) -> str | None:
-    """Return the change that hooks decided and no agent supports."""
-    if any(verdict.prompt is not None for verdict in verdicts):
-        return NO_PROMPT
-    parts = verdicts[1:] if request.has_whole else verdicts
-    return NO_PART if any(verdict.arguments is not None for verdict in parts) else None
+def lifecycle_fields(
+    event: HookEventName, payload: Payload, reasons: Mapping[str, str], words: Mapping[str, str]
+) -> dict[str, Any]:
+    """The fields of an event that is not about a tool.
 
-
-def _rewritten(request: AgentRequest, changed: Arguments | None) -> Arguments | None:
-    """The changed arguments in the agent's words, whole."""
-    if changed is None or request.tool is None:
-        return None
-    return request.tool.rewritten(request.arguments, changed, request.cwd)
-
-
-def unsupported_by(
-    agent: str,
-    request: AgentRequest,
-    outcome: Outcome,
-    *,
-    has_context: bool,
-    has_message: bool = False,
-    keeps_history: bool = False,
-) -> list[str]:
-    """What most agents can't do with an outcome.
-
-    `has_context` says whether this event has a place for notes, `has_message` whether it has one for messages to the
-    person, `keeps_history` whether a compression can be blocked.
+    `reasons` has the agent's words for the end of a session that have a counterpart, `words` those for how a session
+    begins and for notifications that hookline names differently.
     """
-    unsupported = list(outcome.unsupported)
-    if outcome.message and not has_message:
-        unsupported.append(f"a message for the person: {request.native_event} of {agent} has no place for it")
-    if outcome.blocked and request.event is HookEventName.PRE_COMPRESS and not keeps_history:
-        unsupported.append(f"a block: {agent} compresses the history whatever a hook says")
-    if outcome.context and not has_context:
-        unsupported.append(f"a note for the model: {request.native_event} of {agent} has no place for it")
-    if outcome.suppress:
-        unsupported.append(f"suppressOutput: {agent} can't hide a tool's result")
-    return unsupported
-
-
-AT_START = frozenset({HookEventName.SESSION_START})
-
-
-def with_pending_stop(
-    response: AgentResponse,
-    agent: str,
-    request: AgentRequest,
-    outcome: Outcome,
-    events: frozenset[HookEventName] = TOOL_EVENTS | AT_START,
-) -> AgentResponse:
-    """The answer, and a stop that it can't say: at these events the agent takes a deny at most."""
-    if not outcome.stop or not outcome.stop_reason or request.event not in events:
-        return response
-    unsupported = f"a stop: {agent} can't stop here, so every later prompt and tool of this session is denied as well"
-    return replace(response, unsupported=(*response.unsupported, unsupported), pending_stop=outcome.stop_reason)
+    match event:
+        case HookEventName.BEFORE_AGENT:
+            return {"prompt": text(payload.get("prompt"))}
+        case HookEventName.AFTER_AGENT:
+            response, count = text(payload.get("last_assistant_message")), payload.get("loop_count")
+            is_again = payload.get("stop_hook_active") is True or (isinstance(count, int) and count > 0)
+            return {"prompt": "", "prompt_response": response, "stop_hook_active": is_again}
+        case HookEventName.SESSION_START:
+            source = text(payload.get("source"))
+            return {"source": words.get(source, source) or "startup"}
+        case HookEventName.SESSION_END:
+            return {"reason": reasons.get(text(payload.get("reason")), "other")}
+        case HookEventName.PRE_COMPRESS:
+            return {"trigger": "manual" if payload.get("trigger") == "manual" else "auto"}
+        case _:
+            kind = text(payload.get("notification_type")) or "other"
+            return {"notification_type": words.get(kind, kind), "message": text(payload.get("message")), "details": {}}
 
 
 def in_place(outcome: Outcome) -> str:

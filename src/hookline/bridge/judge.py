@@ -2,19 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hookline.bridge.host import AgentRequest, AgentResponse, Host, Outcome, Payload, combine, rules_of
+from hookline.bridge.host import NO_PART, NO_PROMPT, AgentRequest, AgentResponse, Host, Outcome, Payload
 from hookline.bridge.state_files import KeptSelections, StoppedSessions
+from hookline.dialects.table import Arguments
 from hookline.engine.selection import KeptSelection, ToolLimits
 from hookline.errors import HooklineError
 from hookline.protocol.answers import kind_of
+from hookline.protocol.arguments import ToolArguments
 from hookline.protocol.events import HookEventName
 from hookline.protocol.records import BridgeRecord, LogLevel
 from hookline.protocol.text.json_text import parse_json
+from hookline.protocol.verdict import Verdict
 from hookline.runners.function.watchdog import event_deadline
 
 if TYPE_CHECKING:
@@ -25,18 +27,6 @@ EXIT_BLOCK = 2
 # The events of every agent at which a broken bridge refuses; elsewhere there is nothing to keep from happening.
 _CAN_REFUSE = frozenset({HookEventName.BEFORE_TOOL, HookEventName.BEFORE_AGENT, HookEventName.BEFORE_MODEL})
 _NEW_SESSION = frozenset({"startup", "clear"})
-
-
-@lru_cache(maxsize=1)
-def hosts() -> Mapping[str, Host]:
-    """Every agent that can have hookline as its hook command, by name."""
-    from hookline.bridge.agents.claude import CLAUDE_HOST  # noqa: PLC0415 - a module that only names them needs none
-    from hookline.bridge.agents.codex import CODEX_HOST  # noqa: PLC0415
-    from hookline.bridge.agents.copilot import COPILOT_HOST  # noqa: PLC0415
-    from hookline.bridge.agents.cursor import CURSOR_HOST  # noqa: PLC0415
-    from hookline.bridge.agents.gemini import GEMINI_HOST  # noqa: PLC0415
-
-    return {host.name: host for host in (CLAUDE_HOST, CODEX_HOST, GEMINI_HOST, CURSOR_HOST, COPILOT_HOST)}
 
 
 def read_payload(host: Host, stdin: bytes) -> Payload:
@@ -108,7 +98,7 @@ async def _ask(host: Host, request: AgentRequest, lease: "EngineLease") -> Agent
     session = lease.session(request.native_event)
     fire = system.get_event_handler().fire
     # Only the first question can be about the call itself; changes of a part of it can't be sent back.
-    rules = (rules_of(request), *[None] * len(request.questions))
+    rules = (_rules_of(request), *[None] * len(request.questions))
     questions = zip(request.questions, rules, strict=False)
     verdicts = [await fire(request.event, fields, session, arguments, limits) for fields, arguments in questions]
     if fault := next((verdict.fault for verdict in verdicts if verdict.fault is not None), None):
@@ -123,6 +113,63 @@ async def _ask(host: Host, request: AgentRequest, lease: "EngineLease") -> Agent
     if stops is not None and response.pending_stop:
         stops.stop(host.name, request.session_id, response.pending_stop)
     return response
+
+
+def _rules_of(request: AgentRequest) -> ToolArguments | None:
+    """The rules for the arguments of a call: every change is judged in the form in which the agent will run it."""
+    tool = request.tool
+    if tool is None or not request.has_whole or request.event is not HookEventName.BEFORE_TOOL:
+        return None
+
+    def as_sent(arguments: dict[str, Any], _changes: Mapping[str, Any]) -> dict[str, Any]:
+        return tool.in_our_words(tool.rewritten(request.arguments, arguments, request.cwd))
+
+    return ToolArguments(as_sent)
+
+
+def combine(request: AgentRequest, verdicts: Sequence[Verdict]) -> Outcome:
+    """One outcome of the verdicts on all events that stand for a question."""
+    notes = [text for verdict in verdicts for text in (verdict.context, verdict.note) if text]
+    objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or verdict.stop]
+    reasons = [verdict.reason for verdict in objecting if verdict.reason]
+    stops = [verdict.stop_reason or "A hook of hookline stopped the agent" for verdict in verdicts if verdict.stop]
+    changed = [verdict.arguments for verdict in verdicts]
+    arguments = _rewritten(request, changed[0]) if changed and request.has_whole else None
+    blocked = any(verdict.denied for verdict in verdicts)
+    unsupported: tuple[str, ...] = ()
+    if not blocked and (unsendable := _unsendable(request, verdicts)):
+        # Otherwise the agent would go on with what a guard meant to take out.
+        blocked, unsupported = True, (unsendable,)
+        reasons.append(f"A hook of hookline wants {unsendable}")
+    return Outcome(
+        blocked=blocked,
+        stop=bool(stops),
+        ask=not blocked and any(verdict.ask for verdict in verdicts),
+        reason="\n".join(dict.fromkeys(reasons)) or ("Blocked by a hook of hookline" if blocked else ""),
+        stop_reason="\n".join(dict.fromkeys(stops)),
+        context="\n\n".join(dict.fromkeys(notes)),
+        suppress=any(verdict.suppress for verdict in verdicts),
+        message="\n".join(dict.fromkeys(verdict.user_message for verdict in verdicts if verdict.user_message)),
+        result=next((verdict.tool_output for verdict in verdicts if verdict.tool_output is not None), None),
+        arguments=arguments,
+        model=next((verdict.effect for verdict in verdicts if verdict.effect and request.tool is None), {}),
+        unsupported=unsupported,
+    )
+
+
+def _unsendable(request: AgentRequest, verdicts: Sequence[Verdict]) -> str | None:
+    """Return the change that hooks decided and no agent supports."""
+    if any(verdict.prompt is not None for verdict in verdicts):
+        return NO_PROMPT
+    parts = verdicts[1:] if request.has_whole else verdicts
+    return NO_PART if any(verdict.arguments is not None for verdict in parts) else None
+
+
+def _rewritten(request: AgentRequest, changed: Arguments | None) -> Arguments | None:
+    """The changed arguments in the agent's words, whole."""
+    if changed is None or request.tool is None:
+        return None
+    return request.tool.rewritten(request.arguments, changed, request.cwd)
 
 
 def _limits(host: Host, request: AgentRequest) -> ToolLimits | None:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.bridge.judge import hosts
+from hookline.bridge.agents import HOSTS
 from hookline.dialects.transcripts.find import OWN
 from hookline.dialects.transcripts.tool_call import MadeCall
 from hookline.errors import HooklineError
@@ -17,7 +17,7 @@ def events_for_call(call: MadeCall) -> tuple[Mapping[str, Any], ...]:
     own = {"tool_name": call.tool, "tool_input": dict(call.arguments)}
     if call.agent == OWN:
         return (own,)
-    host = hosts()[call.agent]
+    host = HOSTS[call.agent]
     if call.agent == "codex":
         own = _as_codex_asks(call)
     event = next(native_event for native_event, ours in host.events.items() if ours == "BeforeTool")

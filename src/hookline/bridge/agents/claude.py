@@ -4,17 +4,16 @@ from functools import partial
 from typing import Any
 
 from hookline.bridge.host import (
-    AT_START,
     AgentRequest,
     AgentResponse,
     Host,
     Outcome,
     Payload,
+    lifecycle_fields,
     object_of,
+    permission,
     required,
     text,
-    unsupported_by,
-    with_pending_stop,
     with_question,
 )
 from hookline.dialects.claude import CLAUDE
@@ -23,17 +22,17 @@ from hookline.dialects.table import Arguments, Dialect, Tool
 from hookline.protocol.events import HookEventName
 
 _EVENTS = {name: ours for name, ours in CLAUDE.events.items() if name != "PermissionRequest"}
-# With these our hooks can add to what the model reads.
+_REASONS = {reason: reason for reason in ("clear", "logout", "prompt_input_exit")}
 _HAS_CONTEXT = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionStart"})
 
 
 def parse_request(payload: Payload, event: str | None = None) -> AgentRequest:
-    """Reads a question of Claude Code."""
-    return hear_in(CLAUDE, payload, event)
+    """Parse a request of Claude Code."""
+    return parse_claude_request(CLAUDE, payload, event)
 
 
-def hear_in(dialect: Dialect, payload: Payload, event: str | None) -> AgentRequest:
-    """Reads a question in the words of Claude Code, which Codex uses, too."""
+def parse_claude_request(dialect: Dialect, payload: Payload, event: str | None) -> AgentRequest:
+    """Parse a request in Claude Code's format, which Codex uses as well."""
     native_event = event or required(payload, "hook_event_name", "event", dialect.agent)
     facts: dict[str, Any] = {name: text(payload.get(name)) for name in ("session_id", "cwd", "transcript_path")}
     request = AgentRequest(
@@ -44,32 +43,8 @@ def hear_in(dialect: Dialect, payload: Payload, event: str | None) -> AgentReque
         name = required(payload, "tool_name", "tool", dialect.agent)
         return dialect.tool_of_theirs(name), object_of(payload.get("tool_input"), "tool_input", dialect.agent)
 
-    return with_question(request, payload, partial(_fields, dialect), call, _response)
-
-
-def _fields(dialect: Dialect, ours: HookEventName, payload: Payload) -> dict[str, Any]:
-    words = {native_event: our_word for our_word, native_event in dialect.triggers.items()}
-    match ours:
-        case HookEventName.BEFORE_AGENT:
-            return {"prompt": text(payload.get("prompt"))}
-        case HookEventName.AFTER_AGENT:
-            response = text(payload.get("last_assistant_message"))
-            return {
-                "prompt": "",
-                "prompt_response": response,
-                "stop_hook_active": payload.get("stop_hook_active") is True,
-            }
-        case HookEventName.SESSION_START:
-            source = text(payload.get("source"))
-            return {"source": {"fork": "resume"}.get(source, words.get(source, source)) or "startup"}
-        case HookEventName.SESSION_END:
-            reason = text(payload.get("reason"))
-            return {"reason": reason if reason in ("clear", "logout", "prompt_input_exit") else "other"}
-        case HookEventName.PRE_COMPRESS:
-            return {"trigger": "manual" if payload.get("trigger") == "manual" else "auto"}
-        case _:
-            kind = text(payload.get("notification_type")) or "other"
-            return {"notification_type": words.get(kind, kind), "message": text(payload.get("message")), "details": {}}
+    words = {native_word: word for word, native_word in dialect.triggers.items()} | {"fork": "resume"}
+    return with_question(request, payload, partial(lifecycle_fields, reasons=_REASONS, words=words), call, _response)
 
 
 def _response(payload: Payload) -> dict[str, Any]:
@@ -81,18 +56,17 @@ def _response(payload: Payload) -> dict[str, Any]:
     return {"llmContent": given, "returnDisplay": None}
 
 
-def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
     """Answers Claude Code; it never says allow, which would skip the person's own permission prompt."""
     answer: dict[str, Any] = {}
     specific: dict[str, Any] = {}
-    has_context = request.native_event in _HAS_CONTEXT
     if outcome.stop:
         answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
     if request.event is HookEventName.BEFORE_TOOL:
-        specific |= _about_tool(outcome)
+        specific |= permission(outcome, "updatedInput")
     elif outcome.blocked or (outcome.stop and request.event is HookEventName.BEFORE_AGENT):
         answer |= {"decision": "block", "reason": outcome.reason or outcome.stop_reason}
-    if outcome.context and has_context:
+    if outcome.context and request.native_event in _HAS_CONTEXT:
         specific["additionalContext"] = outcome.context
     if outcome.message:
         answer["systemMessage"] = outcome.message
@@ -102,37 +76,29 @@ def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
         specific["updatedToolOutput"] = replaced
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": request.native_event, **specific}
-    unsupported = unsupported_by(
-        "Claude Code", request, outcome, has_context=has_context, has_message=True, keeps_history=True
-    )
+    unsupported: tuple[str, ...] = ()
     if outcome.result is not None and replaced is None:
         # Claude Code takes a result in the tool's own shape only. The model must not read the one that is there.
         answer |= {"continue": False, "stopReason": HIDDEN}
-        unsupported.append(
-            f"another result: {request.native_event} of Claude Code takes none here, so the agent is stopped"
+        unsupported = (
+            f"another result: {request.native_event} of Claude Code takes none here, so the agent is stopped",
         )
-    return with_pending_stop(
-        AgentResponse(stdout=answer or None, unsupported=tuple(unsupported)), "Claude Code", request, outcome, AT_START
-    )
-
-
-def _about_tool(outcome: Outcome) -> dict[str, Any]:
-    reason = outcome.reason or outcome.stop_reason
-    if outcome.blocked or outcome.stop:
-        # A stop alone would let the tool run first.
-        return {"permissionDecision": "deny", "permissionDecisionReason": reason}
-    asked = {"permissionDecision": "ask", "permissionDecisionReason": reason} if outcome.ask else {}
-    # Also with a question: the user is asked about what runs.
-    return asked if outcome.arguments is None else {**asked, "updatedInput": dict(outcome.arguments)}
+    return AgentResponse(stdout=answer or None, unsupported=unsupported)
 
 
 CLAUDE_HOST = Host(
     name="claude",
     agent="Claude Code",
+    # The program comes inside this Python package; those of the other agents are npm packages.
+    version="2.1.325",
+    package="claude-agent-sdk==0.2.182",
     events=_EVENTS,
     unmapped_events=CLAUDE.without_counterpart | {"PermissionRequest"},
     parse_request=parse_request,
-    render_response=render_response,
+    render=render,
+    context_events=_HAS_CONTEXT,
+    deny_only=frozenset({HookEventName.SESSION_START}),
+    keeps_history=True,
     remarks=(
         "a project's disableAllHooks turns these hooks off, too",
         "ask without a person at the terminal (claude -p) is a no",

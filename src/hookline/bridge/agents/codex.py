@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from hookline.bridge.agents.claude import hear_in
+from hookline.bridge.agents.claude import parse_claude_request
 from hookline.bridge.host import (
     NO_PART,
     AgentRequest,
@@ -12,12 +12,10 @@ from hookline.bridge.host import (
     Outcome,
     Payload,
     in_place,
-    unsupported_by,
     with_patch,
-    with_pending_stop,
 )
 from hookline.dialects.codex import CODEX
-from hookline.protocol.events import HookEventName
+from hookline.protocol.events import TOOL_EVENTS, HookEventName
 from hookline.shell.patches import FileChange, PatchError, parse_patch, patch_in_command
 
 _EVENTS = {name: ours for name, ours in CODEX.events.items() if name != "PermissionRequest"}
@@ -29,7 +27,7 @@ _ONLY_STOPS = (HookEventName.SESSION_START, HookEventName.PRE_COMPRESS)
 
 def parse_request(payload: Payload, event: str | None = None) -> AgentRequest:
     """Reads a question of Codex; a patch, alone or inside a shell command, is asked about file by file."""
-    request = hear_in(CODEX, payload, event)
+    request = parse_claude_request(CODEX, payload, event)
     if request.tool is None:
         return request
     try:
@@ -54,49 +52,47 @@ def _changes(request: AgentRequest) -> tuple[FileChange, ...]:
     return tuple(change for command in commands for change in read(command) or ())
 
 
-def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
     """Answers Codex: a deny has no JSON that it could object to, and a rewrite exactly the fields that it takes."""
-    has_context = request.native_event in _HAS_CONTEXT
     refused = outcome.blocked or outcome.stop or outcome.ask
-    unsupported = unsupported_by(
-        "Codex", request, outcome, has_context=has_context, has_message=not refused and outcome.result is None
-    )
     if request.event in _ONLY_WATCHED:
-        return AgentResponse(unsupported=tuple(unsupported))
+        return AgentResponse()
     answer: dict[str, Any] = {}
     # At the end of a turn exit code 2 would make Codex go on.
     if outcome.stop and (request.event in _ONLY_STOPS or request.event is HookEventName.AFTER_AGENT):
         answer = {"continue": False, "stopReason": outcome.stop_reason}
     elif (refused and request.event not in _ONLY_STOPS) or outcome.result is not None:
-        return _refusal(request, outcome, unsupported)
+        return _refusal(outcome)
     specific: dict[str, Any] = {}
     if outcome.arguments is not None:
         # Codex takes a rewrite only together with allow.
         specific |= {"permissionDecision": "allow", "updatedInput": dict(outcome.arguments)}
-    if outcome.context and has_context:
+    if outcome.context and request.native_event in _HAS_CONTEXT:
         specific["additionalContext"] = outcome.context
     if outcome.message:
         answer["systemMessage"] = outcome.message
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": request.native_event, **specific}
-    return AgentResponse(stdout=answer or None, unsupported=tuple(unsupported))
+    return AgentResponse(stdout=answer or None)
 
 
-def _refusal(request: AgentRequest, outcome: Outcome, unsupported: list[str]) -> AgentResponse:
-    if outcome.ask:
-        unsupported.append("ask: Codex would let the call run, so it is denied")
+def _refusal(outcome: Outcome) -> AgentResponse:
+    unsupported = ("ask: Codex would let the call run, so it is denied",) if outcome.ask else ()
     # After a tool, what Codex reads on stderr replaces the result, and the turn goes on.
-    response = AgentResponse(stderr=in_place(outcome), exit_code=2, unsupported=tuple(unsupported))
-    return with_pending_stop(response, "Codex", request, outcome)
+    return AgentResponse(stderr=in_place(outcome), exit_code=2, unsupported=unsupported)
 
 
 CODEX_HOST = Host(
     name="codex",
     agent="Codex",
+    version="0.166.0",
+    package="@openai/codex@0.166.0",
     events=_EVENTS,
     unmapped_events=CODEX.without_counterpart | {"PermissionRequest"},
     parse_request=parse_request,
-    render_response=render_response,
+    render=render,
+    context_events=_HAS_CONTEXT,
+    deny_only=TOOL_EVENTS,
     remarks=(
         "a rewrite is sent together with allow, because Codex takes it in no other form",
         f"a hook may want {NO_PART}",

@@ -1,5 +1,6 @@
 """Copilot CLI asks, in the camelCase form of its hooks."""
 
+from functools import partial
 from typing import Any
 
 from hookline.bridge.host import (
@@ -10,13 +11,13 @@ from hookline.bridge.host import (
     Outcome,
     Payload,
     UnreadableQuestionError,
+    lifecycle_fields,
     mapping,
     object_of,
+    permission,
     required,
     text,
-    unsupported_by,
     with_patches_inside,
-    with_pending_stop,
     with_question,
 )
 from hookline.dialects.claude import from_grep_flags
@@ -35,6 +36,7 @@ EVENTS = {
     "preCompact": HookEventName.PRE_COMPRESS,
     "notification": HookEventName.NOTIFICATION,
 }
+_REASONS = {"complete": "exit", "user_exit": "exit"}
 _HAS_CONTEXT = frozenset(EVENTS) - {"agentStop", "sessionEnd", "preCompact"}
 
 
@@ -84,7 +86,8 @@ def parse_request(payload: Payload, event: str | None = None) -> AgentRequest:
         cwd=text(payload.get("cwd")),
         transcript_path=text(payload.get("transcriptPath")),
     )
-    return with_patches_inside(with_question(request, payload, _fields, _call, _response))
+    fields = partial(lifecycle_fields, reasons=_REASONS, words={"new": "startup"})
+    return with_patches_inside(with_question(request, payload, fields, _call, _response))
 
 
 def _call(payload: Payload) -> tuple[Tool, Arguments]:
@@ -118,32 +121,14 @@ def _response(payload: Payload) -> dict[str, Any]:
     return {"llmContent": result.get("textResultForLlm"), "returnDisplay": None}
 
 
-def _fields(ours: HookEventName, payload: Payload) -> dict[str, Any]:
-    match ours:
-        case HookEventName.BEFORE_AGENT:
-            return {"prompt": text(payload.get("prompt"))}
-        case HookEventName.AFTER_AGENT:
-            return {"prompt": "", "prompt_response": "", "stop_hook_active": payload.get("stop_hook_active") is True}
-        case HookEventName.SESSION_START:
-            source = text(payload.get("source"))
-            return {"source": "resume" if source == "resume" else "startup"}
-        case HookEventName.SESSION_END:
-            return {"reason": "exit" if payload.get("reason") in ("complete", "user_exit") else "other"}
-        case HookEventName.PRE_COMPRESS:
-            return {"trigger": "manual" if payload.get("trigger") == "manual" else "auto"}
-        case _:
-            kind = text(payload.get("notification_type")) or "other"
-            return {"notification_type": kind, "message": text(payload.get("message")) or "notification", "details": {}}
-
-
-def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
     """Answers Copilot CLI by JSON and exit code 0: with exit code 2 the reason would be lost."""
     has_context = request.native_event in _HAS_CONTEXT
-    unsupported = unsupported_by("Copilot CLI", request, outcome, has_context=has_context)
+    unsupported: tuple[str, ...] = ()
     answer: dict[str, Any] = {}
     reason = outcome.reason or outcome.stop_reason
     if request.event is HookEventName.BEFORE_TOOL:
-        answer |= _about_tool(outcome, reason)
+        answer |= permission(outcome, "modifiedArgs")
     elif request.event is HookEventName.AFTER_AGENT:
         if outcome.blocked and not outcome.stop:
             answer |= {"decision": "block", "reason": reason}
@@ -155,31 +140,24 @@ def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
         if request.native_event == "postToolUse":
             answer["modifiedResult"] = {"resultType": "success", "textResultForLlm": outcome.result}
         else:
-            unsupported.append(f"another result: {request.native_event} of Copilot CLI takes none")
+            unsupported = (f"another result: {request.native_event} of Copilot CLI takes none",)
     if outcome.context and has_context:
         answer["additionalContext"] = "\n\n".join(filter(None, (answer.get("additionalContext"), outcome.context)))
-    return with_pending_stop(
-        AgentResponse(stdout=answer or None, unsupported=tuple(unsupported)), "Copilot CLI", request, outcome
-    )
-
-
-def _about_tool(outcome: Outcome, reason: str) -> dict[str, Any]:
-    if outcome.blocked or outcome.stop:
-        return {"permissionDecision": "deny", "permissionDecisionReason": reason}
-    asked = {"permissionDecision": "ask", "permissionDecisionReason": reason} if outcome.ask else {}
-    # Also with a question: the user is asked about what runs.
-    return asked if outcome.arguments is None else {**asked, "modifiedArgs": dict(outcome.arguments)}
+    return AgentResponse(stdout=answer or None, unsupported=unsupported)
 
 
 COPILOT_HOST = Host(
     name="copilot",
     agent="Copilot CLI",
+    version="1.0.102",
+    package="@github/copilot@1.0.102",
     events=EVENTS,
     unmapped_events=frozenset(
         {"userPromptTransformed", "permissionRequest", "subagentStart", "subagentStop", "errorOccurred"}
     ),
     parse_request=parse_request,
-    render_response=render_response,
+    render=render,
+    context_events=_HAS_CONTEXT,
     # On a prompt it only warns, and on a tool the reason is lost.
     exit_2_blocks=False,
     remarks=(

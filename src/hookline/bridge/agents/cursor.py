@@ -10,12 +10,11 @@ from hookline.bridge.host import (
     Host,
     Outcome,
     Payload,
+    lifecycle_fields,
     object_of,
     required,
     text,
-    unsupported_by,
     with_patches_inside,
-    with_pending_stop,
     with_question,
 )
 from hookline.dialects.table import Arguments, Tool, tool_of_theirs
@@ -36,6 +35,7 @@ EVENTS = {
     "sessionEnd": HookEventName.SESSION_END,
     "preCompact": HookEventName.PRE_COMPRESS,
 }
+_REASONS = {"completed": "exit", "user_close": "exit"}
 _HAS_CONTEXT = frozenset({"postToolUse", "sessionStart"})
 # Both spellings of an argument are in use: the first is ours, or the one that we send back.
 _SPELLINGS = {"path": "file_path", "contents": "content", "cwd": "directory"}
@@ -68,7 +68,8 @@ def parse_request(payload: Payload, event: str | None = None) -> AgentRequest:
         root=root,
         transcript_path=text(payload.get("transcript_path")),
     )
-    return with_patches_inside(with_question(request, payload, _fields, partial(_call, native_event), _response))
+    fields = partial(lifecycle_fields, reasons=_REASONS, words={})
+    return with_patches_inside(with_question(request, payload, fields, partial(_call, native_event), _response))
 
 
 def _call(native_event: str, payload: Payload) -> tuple[Tool, Arguments]:
@@ -89,25 +90,10 @@ def _response(payload: Payload) -> dict[str, Any]:
     return {"llmContent": given, "returnDisplay": None}
 
 
-def _fields(ours: HookEventName, payload: Payload) -> dict[str, Any]:
-    match ours:
-        case HookEventName.BEFORE_AGENT:
-            return {"prompt": text(payload.get("prompt"))}
-        case HookEventName.AFTER_AGENT:
-            count = payload.get("loop_count")
-            return {"prompt": "", "prompt_response": "", "stop_hook_active": isinstance(count, int) and count > 0}
-        case HookEventName.SESSION_START:
-            return {"source": "startup"}
-        case HookEventName.SESSION_END:
-            return {"reason": "exit" if payload.get("reason") in ("completed", "user_close") else "other"}
-        case _:
-            return {"trigger": "manual" if payload.get("trigger") == "manual" else "auto"}
-
-
-def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
     """Answers Cursor; events that can block always get a decision, because `failClosed` takes silence for a no."""
     has_context = request.native_event in _HAS_CONTEXT
-    unsupported = unsupported_by("Cursor", request, outcome, has_context=has_context)
+    unsupported: list[str] = []
     refused = outcome.blocked or outcome.stop or outcome.ask
     reason = outcome.reason or outcome.stop_reason
     answer: dict[str, Any] = {}
@@ -130,14 +116,13 @@ def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
         unsupported.append("ask: Cursor does not ask for it, so the call is denied")
     if has_context and (notes := "\n\n".join(filter(None, (after, outcome.context)))):
         answer["additional_context"] = notes
-    return with_pending_stop(
-        AgentResponse(stdout=answer or None, unsupported=tuple(unsupported)), "Cursor", request, outcome
-    )
+    return AgentResponse(stdout=answer or None, unsupported=tuple(unsupported))
 
 
 CURSOR_HOST = Host(
     name="cursor",
     agent="Cursor",
+    version="3.9",
     events=EVENTS,
     unmapped_events=frozenset(
         """
@@ -147,7 +132,8 @@ CURSOR_HOST = Host(
     ),
     call_keys=frozenset({"tool_name", "tool_input", "command", "file_path"}),
     parse_request=parse_request,
-    render_response=render_response,
+    render=render,
+    context_events=_HAS_CONTEXT,
     remarks=(
         "a call without objection is answered with allow: failClosed takes silence for a no",
         "whether that allow skips Cursor's own question is not known",

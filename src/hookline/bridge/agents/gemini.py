@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from hookline.bridge.host import (
-    AT_START,
     AgentRequest,
     AgentResponse,
     Host,
@@ -17,9 +16,7 @@ from hookline.bridge.host import (
     object_of,
     required,
     text,
-    unsupported_by,
     with_call,
-    with_pending_stop,
 )
 from hookline.dialects.gemini import GEMINI
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
@@ -27,7 +24,7 @@ from hookline.protocol.events import TOOL_EVENTS, HookEventName
 _FACTS = ("session_id", "cwd", "transcript_path")
 _NOT_FIELDS = frozenset({*_FACTS, "timestamp", "hook_event_name"})
 _MODEL_FIELDS = ("llm_request", "llm_response", "toolConfig")
-_HAS_CONTEXT = frozenset({HookEventName.AFTER_TOOL, HookEventName.BEFORE_AGENT, HookEventName.SESSION_START})
+_HAS_CONTEXT = frozenset({"AfterTool", "BeforeAgent", "SessionStart"})
 
 
 def parse_request(payload: Payload, event: str | None = None) -> AgentRequest:
@@ -55,12 +52,10 @@ def _mcp_name(name: str, payload: Payload) -> str:
     return f"mcp__{context.get('server_name')}__{context.get('tool_name')}"
 
 
-def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
     """Render the answer for Gemini CLI. It never asks: without a terminal Gemini CLI would wait for ever."""
     answer: dict[str, Any] = {}
     specific: dict[str, Any] = {}
-    has_context = request.event in _HAS_CONTEXT
-    unsupported = unsupported_by("Gemini CLI", request, outcome, has_context=has_context, has_message=True)
     if outcome.stop:
         answer |= {"continue": False, "stopReason": outcome.stop_reason or outcome.reason}
     is_refused = outcome.blocked and request.event is not HookEventName.PRE_COMPRESS
@@ -69,18 +64,15 @@ def render_response(request: AgentRequest, outcome: Outcome) -> AgentResponse:
         answer |= {"decision": "deny", "reason": in_place(outcome)}
     if outcome.message:
         answer["systemMessage"] = outcome.message
-    if outcome.ask:
-        unsupported.append("ask: Gemini CLI waits for ever where nobody can be asked, so the call is denied")
     if outcome.arguments is not None and request.event is HookEventName.BEFORE_TOOL and "decision" not in answer:
         specific["tool_input"] = dict(outcome.arguments)
     specific |= _about_model(request, outcome.model)
-    if outcome.context and has_context:
+    if outcome.context and request.native_event in _HAS_CONTEXT:
         specific["additionalContext"] = outcome.context
     if specific:
         answer["hookSpecificOutput"] = {"hookEventName": request.native_event, **specific}
-    return with_pending_stop(
-        AgentResponse(stdout=answer or None, unsupported=tuple(unsupported)), "Gemini CLI", request, outcome, AT_START
-    )
+    denied = "ask: Gemini CLI waits forever where there is no user to ask, so the call is denied"
+    return AgentResponse(stdout=answer or None, unsupported=(denied,) if outcome.ask else ())
 
 
 def _about_model(request: AgentRequest, effect: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,9 +94,13 @@ def _about_model(request: AgentRequest, effect: Mapping[str, Any]) -> dict[str, 
 GEMINI_HOST = Host(
     name="gemini",
     agent="Gemini CLI",
+    version="0.61.0",
+    package="@google/gemini-cli@0.61.0",
     events=GEMINI.events,
     parse_request=parse_request,
-    render_response=render_response,
+    render=render,
+    context_events=_HAS_CONTEXT,
+    deny_only=frozenset({HookEventName.SESSION_START}),
     remarks=(
         "if the command takes longer than its timeout, Gemini CLI goes on",
         "a project's hooksConfig.enabled: false turns these hooks off, too",

@@ -1,5 +1,6 @@
 """Find the settings files that have hookline as hook command, and check that it answers there."""
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hookline.bridge.agents import HOSTS
 from hookline.bridge.call import PING, PONG
-from hookline.bridge.installation.codex_trust import untrusted_by_codex
 from hookline.bridge.installation.entries import ENTRIES, settings_file
-from hookline.bridge.installation.install import changed, commands_of, installed, is_strict_json, own_words
-from hookline.bridge.judge import hosts
+from hookline.bridge.installation.install import changed, commands_of, installed, is_ours, is_strict_json, own_words
 from hookline.bridge.state_files import LastRequests
 from hookline.errors import HooklineError
 from hookline.protocol.text.json_text import parse_json, stringify_json, utc_timestamp
+from hookline.settings.read.files import read_file
 
 _ANSWER_S = 30.0
 
@@ -67,7 +68,7 @@ def installations(agent: str, project: Path) -> Iterator[Installation]:
 
 def problem_of(agent: str, file: Path, entries: Mapping[str, Sequence[Any]]) -> str | None:
     """Return why an agent would not call hookline although its settings have hookline's entries, or None."""
-    name = hosts()[agent].agent
+    name = HOSTS[agent].agent
     again = f"hookline bridge install {agent}"
     if not ENTRIES[agent].reads_comments and not is_strict_json(file):
         return f"{file} has comments or trailing commas, and {name} ignores such a file: remove them"
@@ -77,7 +78,7 @@ def problem_of(agent: str, file: Path, entries: Mapping[str, Sequence[Any]]) -> 
         if change := next((change for entry in own if (change := changed(agent, event, entry))), None):
             return f"{event}: {change}; {again} writes it anew"
     try:
-        untrusted = untrusted_by_codex(file) if agent == "codex" else ()
+        untrusted = _untrusted_by_codex(file) if agent == "codex" else ()
     except HooklineError as error:
         return f"it is not known whether Codex trusts these hooks: {error}"
     if untrusted:
@@ -104,3 +105,34 @@ def _try(command: str, words: Sequence[str] | None) -> tuple[float | None, str |
         error_text = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
         return None, f"{command} does not answer: {error_text}"
     return (time.perf_counter() - started) * 1000, None
+
+
+def _untrusted_by_codex(file: Path) -> list[str]:
+    """The events of our entries in a hooks file of Codex for which its configuration has no trust.
+
+    Codex keeps a hash of each entry under the file's path, the event and two indexes. How it makes the hash is not
+    known here, so an entry that was changed after it was trusted is not noticed.
+    """
+    states = _states(settings_file("codex", None).with_name("config.toml"))
+    events: dict[str, Any] = (read_file(file) or {}).get("hooks") or {}
+    return [
+        event
+        for event, entries in events.items()
+        for index, entry in enumerate(entries if isinstance(entries, list) else ())
+        if is_ours(entry) and not any(_is_trusted(states.get(key)) for key in _keys(file, event, index))
+    ]
+
+
+def _keys(file: Path, event: str, index: int) -> list[str]:
+    word = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+    return [f"{path}:{word}:{index}:0" for path in (file, file.resolve())]
+
+
+def _is_trusted(state: Any) -> bool:
+    return isinstance(state, dict) and bool(state.get("trusted_hash")) and state.get("enabled", True) is not False
+
+
+def _states(config: Path) -> dict[str, Any]:
+    hooks = (read_file(config) or {}).get("hooks")
+    states = hooks.get("state") if isinstance(hooks, dict) else None
+    return states if isinstance(states, dict) else {}

@@ -6,15 +6,16 @@ import fcntl
 import os
 import signal
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from hookline.bridge import client
 from hookline.bridge.call import Bridge, Call, Reply
 from hookline.bridge.engine_cache import NotServedError
-from hookline.bridge.server.peer import peer_of, shares_our_sandbox
 from hookline.errors import HooklineError
 from hookline.files import make_private_directory
 from hookline.protocol.text.json_text import stringify_json
@@ -30,6 +31,13 @@ _MOST_STDIN = 32 * 1024**2
 _READ_S = 10.0
 _LOOK_S = 5.0
 _FINISH_S = 5.0
+_CREDENTIALS = struct.Struct("3i")
+# A caller in a container or a chroot of its own sees other files and another network than this process, and one in a
+# sandbox may do less: its hooks must not get out of it, and a sandboxed server must not run the hooks of others.
+_PLACES = ("ns/mnt", "ns/net", "ns/pid", "ns/user", "root")
+_RIGHTS = (b"CapEff:", b"NoNewPrivs:", b"Seccomp:", b"Groups:")
+
+_Place = tuple[object, ...]
 
 
 class Server:
@@ -106,7 +114,7 @@ class Server:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        pid, uid = peer_of(writer.get_extra_info("socket"))
+        pid, uid = _peer_of(writer.get_extra_info("socket"))
         if task is None or uid != os.geteuid() or len(self._running) >= _MOST_CALLS or self._ending.is_set():
             writer.close()
             return
@@ -152,7 +160,7 @@ class Server:
             return False
         # Hooks inherit the umask, and `~` in settings and commands is this process's home.
         has_our_home = call.environ.get("HOME") == os.environ.get("HOME")
-        return int(facts[1], 8) == self._umask and has_our_home and shares_our_sandbox(pid)
+        return int(facts[1], 8) == self._umask and has_our_home and _shares_our_sandbox(pid)
 
     async def _answer(self, call: Call, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Reply | None:
         """The reply; None when the client has gone, and then the hooks that it waited for are ended."""
@@ -225,3 +233,30 @@ def _listen(folder: Path) -> socket.socket:
     listener.listen(_MOST_CALLS)
     listener.setblocking(False)  # noqa: FBT003 - the socket's own signature
     return listener
+
+
+def _peer_of(connection: socket.socket) -> tuple[int, int]:
+    """The process id and the user id of the program that connected."""
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(data)
+    return pid, uid
+
+
+def _shares_our_sandbox(pid: int) -> bool:
+    """True if a process has the same namespaces and rights as this one; False if that is unknown."""
+    try:
+        return _place(pid) == _our_place()
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=1)
+def _our_place() -> _Place:
+    return _place(os.getpid())
+
+
+def _place(pid: int) -> _Place:
+    seen = (os.stat(f"/proc/{pid}/{name}") for name in _PLACES)  # noqa: PTH116 - at every call
+    with open(f"/proc/{pid}/status", "rb", buffering=0) as file:  # noqa: PTH123 - the same
+        rights = [line for line in file.read().split(b"\n") if line.startswith(_RIGHTS)]
+    return (*((status.st_dev, status.st_ino) for status in seen), *rights)

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.table import ADAPTERS
+from hookline.bridge.agents import HOSTS
 from hookline.bridge.installation.status import installations
-from hookline.bridge.judge import hosts
 from hookline.bridge.unsupported import unsupported_effects
 from hookline.client.config import Config
 from hookline.engine.system import passes_of
@@ -124,7 +124,7 @@ def _why_cold(setup: Setup) -> str | None:
 def bridge_checks(setup: Setup) -> Iterator[Diagnostic]:
     """Which other agents have hookline as their hook command, whether it answers there, and what gets lost."""
     hooks = [hook for hook in setup.hooks if hook.enabled]
-    for name, host in hosts().items():
+    for name, host in HOSTS.items():
         for found in installations(name, Path(setup.project_dir)):
             about = f"bridge {name}"
             if found.problem:

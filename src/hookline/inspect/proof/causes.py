@@ -5,11 +5,10 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from hookline.bridge.agents.versions import CHECKED
+from hookline.bridge.agents import HOSTS
 from hookline.bridge.installation.entries import settings_file
 from hookline.bridge.installation.install import installed
 from hookline.bridge.installation.status import problem_of
-from hookline.bridge.judge import hosts
 from hookline.client.config import Config
 from hookline.dialects.transcripts.find import OWN
 from hookline.dialects.transcripts.tool_call import MadeCall
@@ -39,7 +38,7 @@ class Causes:
     def why_missing(self, call: MadeCall, tool: str, session: SessionEvidence | None) -> Finding:
         """The finding for a call without any record."""
         if is_never_asked(call):
-            why = f"{hosts()[call.agent].agent} asks no hook about {call.tool}, so nothing can judge it there"
+            why = f"{HOSTS[call.agent].agent} asks no hook about {call.tool}, so nothing can judge it there"
             return Finding(call=call, tool=tool, standing=Standing.NEVER_ASKED, cause="never asked", why=why)
         if session is not None and session.unfinished[tool]:
             session.unfinished[tool] -= 1
@@ -82,7 +81,7 @@ def is_never_asked(call: MadeCall) -> bool:
 
 
 def _bridge_cause(agent: str, cwd: str) -> _Cause | None:
-    name, again = hosts()[agent].agent, f"hookline bridge install {agent}"
+    name, again = HOSTS[agent].agent, f"hookline bridge install {agent}"
     files = list(dict.fromkeys((settings_file(agent, None), *([settings_file(agent, Path(cwd))] if cwd else []))))
     try:
         entries = {file: found for file in files if (found := installed(file))}
@@ -124,7 +123,7 @@ def _config(agent: str, cwd: str) -> Config:
 
 
 def _host_timeout(agent: str) -> _Cause:
-    name = "the agent" if agent == OWN else hosts()[agent].agent
+    name = "the agent" if agent == OWN else HOSTS[agent].agent
     why = f"hooks started for it, and {name} did not wait for their end: its own timeout, or it was ended"
     return "timeout", why, "make the hooks quicker, or give them a shorter timeout than the agent gives hookline"
 
@@ -137,14 +136,14 @@ def _version_cause(call: MadeCall) -> _Cause | None:
 
 def unknown_version(agent: str, version: str) -> str | None:
     """What has to be said about a version of an agent; None for the one that was checked."""
-    known = CHECKED.get(agent)
+    known = HOSTS.get(agent)
     if known is None or not version or version == known.version:
         return None
     return f"its contract was checked with {known.version}, and this is {version}"
 
 
 def _past_the_door(call: MadeCall, tool: str, session: SessionEvidence | None) -> _Cause:
-    name = "the agent" if call.agent == OWN else hosts()[call.agent].agent
+    name = "the agent" if call.agent == OWN else HOSTS[call.agent].agent
     if session is None:
         why = f"{name} did not ask hookline about anything in this session"
         return "past the door", why, "was it started with its hooks disabled, or as another user?"

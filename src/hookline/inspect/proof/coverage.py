@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.bridge.agents.versions import CHECKED
+from hookline.bridge.agents import HOSTS
 from hookline.bridge.installation.entries import settings_file
 from hookline.bridge.installation.install import installed
 from hookline.bridge.installation.status import problem_of
-from hookline.bridge.judge import hosts
 from hookline.bridge.state_files import LastRequests
 from hookline.dialects.transcripts.find import OWN
 from hookline.errors import HooklineError
@@ -29,7 +28,7 @@ def agent_words(project: Path, statistics: Statistics, *, hooks_enabled: bool) -
     rows = [
         _row(OWN, "hookline agent", None, statistics.agents.get(OWN_AGENT, AgentStatistics()), configured=hooks_enabled)
     ]
-    for name, host in hosts().items():
+    for name, host in HOSTS.items():
         files, problem = _files(name, project)
         numbers = statistics.agents.get(name, AgentStatistics())
         row = _row(name, host.agent, problem, numbers, configured=bool(files) and problem is None)
@@ -43,8 +42,8 @@ def agent_words(project: Path, statistics: Statistics, *, hooks_enabled: bool) -
 def known_versions() -> list[dict[str, Any]]:
     """Which version of each agent the contract was checked with, and whether that agent was really run."""
     return [
-        {"agent": name, "name": hosts()[name].agent, "version": checked.version, "wasRun": checked.was_run}
-        for name, checked in CHECKED.items()
+        {"agent": name, "name": host.agent, "version": host.version, "wasRun": host.was_run}
+        for name, host in HOSTS.items()
     ]
 
 

@@ -10,10 +10,10 @@ from hookline.apps.cli.options import add_json_option, make_config, require_proj
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
 from hookline.apps.cli.subcommands import Form
+from hookline.bridge.agents import HOSTS
 from hookline.bridge.installation.entries import ENTRIES, settings_file
 from hookline.bridge.installation.install import install, installed, is_strict_json, uninstall
 from hookline.bridge.installation.status import Installation, installations
-from hookline.bridge.judge import hosts
 from hookline.bridge.unsupported import UnsupportedEffects, unsupported_effects
 from hookline.errors import UsageError
 from hookline.inspect.view import read_setup
@@ -97,18 +97,18 @@ def _install(given: argparse.Namespace) -> int:
 def _unread(agent: str, file: Path) -> str | None:
     if ENTRIES[agent].reads_comments or is_strict_json(file):
         return None
-    return f"{file} has comments or trailing commas, and {hosts()[agent].agent} ignores such a file: remove them."
+    return f"{file} has comments or trailing commas, and {HOSTS[agent].agent} ignores such a file: remove them."
 
 
 def _events(agent: str, given: str) -> list[str]:
-    known = hosts()[agent].events
+    known = HOSTS[agent].events
     events = [event.strip() for event in given.split(",") if event.strip()]
     if not events:
         raise UsageError(f"--events needs at least one of {', '.join(known)}")
     for event in events:
         if event not in known:
             advice = did_you_mean(event, known, f"they are {', '.join(known)}")
-            raise UsageError(f"{hosts()[agent].agent} has no event {event} that hookline can be asked about; {advice}")
+            raise UsageError(f"{HOSTS[agent].agent} has no event {event} that hookline can be asked about; {advice}")
     return events
 
 
@@ -148,7 +148,7 @@ def _status_lines(agents: list[str], found: list[Installation]) -> Iterator[str]
 
 def _effects(given: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     """The hooks with the effects that the agent can't express, for programs and for people."""
-    host = hosts()[given.agent]
+    host = HOSTS[given.agent]
     setup = read_setup(make_config(given))
     lost = unsupported_effects(host, [hook for hook in setup.hooks if hook.enabled])
     report = {

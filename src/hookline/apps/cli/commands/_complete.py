@@ -10,11 +10,11 @@ from hookline.extensions import lazy_module
 from hookline.protocol.events import HookEventName
 
 if TYPE_CHECKING:
-    from hookline.bridge import judge
+    from hookline.bridge import agents
     from hookline.client import config
     from hookline.inspect import view
 else:
-    judge = lazy_module("hookline.bridge.judge")
+    agents = lazy_module("hookline.bridge.agents")
     view = lazy_module("hookline.inspect.view")
     config = lazy_module("hookline.client.config")
 
@@ -70,7 +70,7 @@ def _values(action: argparse.Action, before: Sequence[str]) -> Iterable[str]:
     if "event" in called:
         return [event.value for event in HookEventName]
     if "agent" in called:
-        return judge.hosts()
+        return tuple(agents.HOSTS)
     if "tool" in called:
         return view.KNOWN_TOOLS
     return _hooks(before) if "hook" in called or "name" in called else ()

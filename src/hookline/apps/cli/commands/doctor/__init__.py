@@ -27,7 +27,7 @@ from hookline.apps.cli.options import add_common_options, at_least, read_config
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
 from hookline.apps.cli.report.text import wrap
-from hookline.bridge.judge import hosts
+from hookline.bridge.agents import HOSTS
 from hookline.client.config import Config
 from hookline.dialects.transcripts.find import OWN
 from hookline.extensions import lazy_module
@@ -46,7 +46,7 @@ _MARKS = {Severity.OK: ("ok", style.good), Severity.WARNING: ("note", style.warn
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    agents = (OWN, *hosts())
+    agents = (OWN, *HOSTS)
     parser.add_argument(
         "--prove",
         metavar="AGENT",

@@ -10,7 +10,7 @@ from hookline.apps.cli.log_options import time_of
 from hookline.apps.cli.options import make_config
 from hookline.apps.cli.report.printer import print_lines, print_report
 from hookline.apps.cli.report.proof import AgentProof, flight_lines, flight_report, proof_lines, proof_report
-from hookline.bridge.judge import hosts
+from hookline.bridge.agents import HOSTS
 from hookline.client.config import Config
 from hookline.dialects.transcripts.find import AGENTS, OWN, find_transcripts, read_transcript
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall
@@ -40,7 +40,7 @@ def prove(given: argparse.Namespace) -> int:
     with LogReader(recorded_in(config)) as reader:
         statistics = reader.statistics(LogQuery(kinds=frozenset({"hook"})))
     words = agent_words(Path(config.get_working_dir()), statistics, hooks_enabled=config.get_enable_hooks())
-    unread = [hosts()[agent].agent for agent in _without_transcripts(given, words)]
+    unread = [HOSTS[agent].agent for agent in _without_transcripts(given, words)]
     report: dict[str, Any] = {
         "canary": None if flight is None else flight_report(flight),
         "agents": [proof_report(proof) for proof in proofs],
@@ -114,7 +114,7 @@ def _compare(given: argparse.Namespace, config: Config, agent: str) -> AgentProo
     findings = list(reconcile(calls, evidence, clean, Causes(log).why_missing))
     return AgentProof(
         agent=agent,
-        name="hookline agent" if agent == OWN else hosts()[agent].agent,
+        name="hookline agent" if agent == OWN else HOSTS[agent].agent,
         findings=findings,
         refused=sum(call.fate is Fate.REFUSED for call in calls),
         opened=sum(call.fate is Fate.OPEN for call in calls),
