@@ -55,7 +55,7 @@ def service_of(log: Path, *addresses: str) -> Service:
         fleet,
         facts=lambda: Facts(enabled=True),
         canary=lambda: CanaryResult(tried=1),
-        tell=lambda _words: None,
+        notify=lambda _words: None,
     )
 
 

@@ -522,7 +522,7 @@ def test_the_canary_is_tried_once_a_day(nats: NatsServer, own_home: Path) -> Non
             tried.append("x")
             return word
 
-        return Service(log, fleet, facts=lambda: GOOD, canary=fly, tell=lambda _words: None)
+        return Service(log, fleet, facts=lambda: GOOD, canary=fly, notify=lambda _words: None)
 
     asyncio.run(service(CanaryResult(tried=1, missed=("x",))).run_once())
     assert len(tried) == 2  # once more, because another program may have used the same file

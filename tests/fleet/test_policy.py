@@ -21,7 +21,7 @@ from tests.fleet.server import NatsServer, find_program
 from hookline.apps.cli.main import main
 from hookline.errors import UsageError
 from hookline.fleet.names import POLICY_BUCKET, ServerAddress
-from hookline.fleet.nats.bucket import ConflictError, make_bucket, put_value, value_of
+from hookline.fleet.nats.bucket import Bucket, ConflictError, make_bucket, put_value, value_of
 from hookline.fleet.nats.connection import connected
 from hookline.fleet.policy.bucket import publish
 from hookline.fleet.policy.documents import Document, SignedDocument, new_key, now, sign, unsigned
@@ -99,7 +99,8 @@ async def put(nats: NatsServer, company: Company, document: Document) -> tuple[s
 async def force(nats: NatsServer, key: str, data: bytes) -> None:
     """Puts any bytes under a key, as somebody could who has the server and not the company's key."""
     async with connected(nats.server, "test") as client:
-        bucket = await make_bucket(client, POLICY_BUCKET, history=8)
+        await make_bucket(client, POLICY_BUCKET, history=8)
+        bucket = Bucket(client, POLICY_BUCKET)
         found = await value_of(bucket, key)
         await put_value(bucket, key, data, after=None if found is None else found.revision)
 
@@ -295,7 +296,8 @@ def test_versions_only_grow_in_the_bucket(company: Company, nats: NatsServer) ->
         with pytest.raises(UsageError, match="give it a version from 4 on"):
             await put(nats, company, company.bundle(settings("true"), version=3))
         async with connected(nats.server, "test") as client:
-            bucket = await make_bucket(client, POLICY_BUCKET, history=8)
+            await make_bucket(client, POLICY_BUCKET, history=8)
+            bucket = Bucket(client, POLICY_BUCKET)
             found = await value_of(bucket, "bundle.all")
             assert found is not None
             await put_value(bucket, "bundle.all", b"x", after=found.revision)
@@ -404,7 +406,8 @@ def test_a_publisher_that_fails_half_way_says_who_has_it(
 
         async def revisions() -> list[int]:
             async with connected(ServerAddress(addresses=(nats.address.replace("//", "//all:p@"),)), "test") as client:
-                bucket = await make_bucket(client, POLICY_BUCKET, history=8)
+                await make_bucket(client, POLICY_BUCKET, history=8)
+                bucket = Bucket(client, POLICY_BUCKET)
                 kept = [await value_of(bucket, f"bundle.{team}") for team in ("payments", "web")]
                 return [0 if value is None else value.revision for value in kept]
 

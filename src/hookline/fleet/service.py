@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ class Service:
         *,
         facts: Callable[[], Facts],
         canary: Callable[[], CanaryResult],
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         every_s: float = EVERY_S,
     ) -> None:
         """`facts` and `canary` are called in threads, and may take their time."""
@@ -53,12 +53,13 @@ class Service:
         self._place = place_of(fleet, log)
         self._key = machine_key()
         self._every_s = every_s
-        self._tell = DedupedNotifier(tell)
+        self._notify = DedupedNotifier(notify)
         self._canary = read_canary(log)
         self._trying: asyncio.Task[None] | None = None
         anchors = None if fleet.anchors is None else Path(fleet.anchors)
-        self._shipper = Shipper(log, self._place, self._key, anchors=anchors, notify=self._tell)
-        self._due = {"anchor": 0.0, "beat": 0.0, "canary": 0.0}
+        self._shipper = Shipper(log, self._place, self._key, anchors=anchors, notify=self._notify)
+        # When each is due next, by the monotonic clock.
+        self._anchor_at = self._beat_at = self._canary_at = 0.0
 
     @property
     def sent(self) -> int:
@@ -74,7 +75,7 @@ class Service:
             except NoClientError:
                 raise
             except (HooklineError, OSError) as error:
-                self._tell(f"{error}; trying again")
+                self._notify(f"{error}; trying again")
                 await _wait(ending, _LOCKED_S)
 
     async def run_once(self) -> None:
@@ -82,7 +83,7 @@ class Service:
         with only_shipper(self._log):
             client = await connect(server_of(self._fleet), f"machine {self._place.source.machine}")
             try:
-                await self._fly()
+                await self._run_canary()
                 await self._send_all(client)
                 await self._beat(client)
             finally:
@@ -99,11 +100,11 @@ class Service:
                 except NoClientError:
                     raise
                 except UnreachableError as error:
-                    self._tell(f"{error}; the log keeps what has to wait")
+                    self._notify(f"{error}; the log keeps what has to wait")
                     await _wait(ending, wait_s)
                     wait_s = min(_LONGEST_WAIT_S, 2 * wait_s)
                 else:
-                    self._tell.forget()
+                    self._notify.forget()
                     wait_s = _SHORTEST_WAIT_S
                     await _wait(ending, _POLL_S)
             if client is not None:
@@ -116,30 +117,24 @@ class Service:
                 await close(client)
 
     async def _work(self, client: "Client", ending: asyncio.Event) -> None:
-        """Everything that is due now; records go even if signs of life can't, and the other way round."""
+        """Do everything that is due; records are sent even if heartbeats can't be, and the other way round."""
         if self._canary_is_due() and (self._trying is None or self._trying.done()):
-            self._trying = asyncio.create_task(self._fly())
-        faults = []
-        steps: tuple[Callable[[], Awaitable[None]], ...] = (
-            lambda: self._beat_if_due(client),
-            lambda: self._send_some(client, ending),
-        )
-        for step in steps:
-            try:
-                await step()
-            except UnreachableError as error:
-                faults.append(error)
-        if faults:
-            raise faults[0]
+            self._trying = asyncio.create_task(self._run_canary())
+        try:
+            await self._beat_if_due(client)
+        except UnreachableError:
+            await self._send_some(client, ending)
+            raise
+        await self._send_some(client, ending)
 
     async def _beat_if_due(self, client: "Client") -> None:
-        if time.monotonic() >= self._due["beat"]:
+        if time.monotonic() >= self._beat_at:
             # Before it is sent: a canary that ends now requests the next heartbeat at once.
-            self._due["beat"] = time.monotonic() + self._every_s
+            self._beat_at = time.monotonic() + self._every_s
             try:
                 await self._beat(client)
             except UnreachableError:
-                self._due["beat"] = 0.0
+                self._beat_at = 0.0
                 raise
 
     async def _send_some(self, client: "Client", ending: asyncio.Event) -> None:
@@ -147,16 +142,16 @@ class Service:
         if not self._fleet.audit:
             return
         while not ending.is_set() and await self._shipper.ship(client):
-            if time.monotonic() >= self._due["beat"]:
+            if time.monotonic() >= self._beat_at:
                 break
-        if time.monotonic() >= self._due["anchor"]:
+        if time.monotonic() >= self._anchor_at:
             await self._shipper.anchor(client)
-            self._due["anchor"] = time.monotonic() + min(ANCHOR_S, self._every_s)
+            self._anchor_at = time.monotonic() + min(ANCHOR_S, self._every_s)
 
     def _canary_is_due(self) -> bool:
-        """DedupedNotifier a day, also if the service is started often; and sooner after one that nothing denied."""
+        """Once a day, even if the service is started often; sooner after one that nothing denied."""
         if self._canary is None or not self._canary.is_denied:
-            return time.monotonic() >= self._due["canary"]
+            return time.monotonic() >= self._canary_at
         return self._canary.age_s >= _DAY_S
 
     async def _leave(self, client: "Client") -> None:
@@ -169,22 +164,22 @@ class Service:
                 pass
             await self._shipper.anchor(client)
 
-    async def _fly(self) -> None:
+    async def _run_canary(self) -> None:
         try:
-            word = await asyncio.to_thread(self._try_canaries)
+            result = await asyncio.to_thread(self._try_canaries)
             # Once more, because `hookline doctor --prove` may have used the same file at the same moment.
-            self._canary = word if word.is_denied else await asyncio.to_thread(self._try_canaries)
+            self._canary = result if result.is_denied else await asyncio.to_thread(self._try_canaries)
             await asyncio.to_thread(write_canary, self._log, self._canary)
         except Exception as error:  # noqa: BLE001 - a canary that breaks is one that nothing denied
             self._canary = CanaryResult(tried=1, missed=(f"it could not be tried: {type(error).__name__}",))
-        self._due["canary"] = time.monotonic() + _CANARY_AGAIN_S
-        self._due["beat"] = 0.0
+        self._canary_at = time.monotonic() + _CANARY_AGAIN_S
+        self._beat_at = 0.0
 
     async def _beat(self, client: "Client", *, is_leaving: bool = False) -> None:
         try:
             facts = await asyncio.to_thread(self.facts)
         except Exception as error:  # noqa: BLE001 - the heartbeat reports the failure
-            facts = Facts(enabled=False, problems=(f"it can't look at itself: {type(error).__name__}",))
+            facts = Facts(enabled=False, problems=(f"its state can't be read: {type(error).__name__}",))
         source, progress = self._place.source, self._shipper.progress
         beat = Heartbeat(
             team=self._place.team,
@@ -231,21 +226,21 @@ class ServiceThread:
 
 
 class DedupedNotifier:
-    """Says each thing once, until it is over."""
+    """Sends each message once, until `forget`."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
-        self._said: set[str] = set()
+    def __init__(self, notify: Callable[[str], None]) -> None:
+        self._notify = notify
+        self._sent: set[str] = set()
 
-    def __call__(self, words: str) -> None:
-        """Says it, unless that was done."""
-        if words not in self._said:
-            self._said.add(words)
-            self._tell(words)
+    def __call__(self, message: str) -> None:
+        """Send the message unless it was sent before."""
+        if message not in self._sent:
+            self._sent.add(message)
+            self._notify(message)
 
     def forget(self) -> None:
-        """Everything is as it should be again."""
-        self._said.clear()
+        """Send everything again: the problems are solved."""
+        self._sent.clear()
 
 
 async def _wait(ending: asyncio.Event, seconds: float) -> None:

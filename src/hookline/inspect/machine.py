@@ -46,7 +46,7 @@ def machine_service(tell: Callable[[str], None]) -> Service | None:
         said(_CHANGED)
         return msgspec.structs.replace(found, problems=(_CHANGED, *found.problems))
 
-    return Service(log_path(options.log.path), fleet, facts=facts, canary=canary, tell=tell)
+    return Service(log_path(options.log.path), fleet, facts=facts, canary=canary, notify=tell)
 
 
 def read_facts() -> Facts:

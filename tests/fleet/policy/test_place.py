@@ -59,21 +59,6 @@ def test_the_highest_version_is_remembered(company: Company) -> None:
         company.place().read(company.place().current)
 
 
-def test_the_same_bytes_are_verified_once_and_others_again(company: Company) -> None:
-    """A place that knows its file believes it only for as long as not one byte of it is another."""
-    place = company.place()
-    data = company.signed(company.bundle(version=3)).to_bytes()
-    place.take(data)
-    with patch.object(place, "verify", side_effect=AssertionError("it was verified again")):
-        assert place.read(place.current) is not None
-    place.current.write_bytes(data.replace(b"hookline-policy/1", b"hookline-policy/2"))
-    with pytest.raises(PolicyError):
-        place.read(place.current)
-    place.current.write_bytes(company.signed(company.bundle(version=2)).to_bytes())
-    with pytest.raises(PolicyError, match="version 3 was in force here before"):
-        place.read(place.current)
-
-
 @pytest.mark.parametrize("harm", ["delete", "damage"])
 @pytest.mark.parametrize("kind", ["bundle", "switches"])
 def test_what_was_deleted_or_damaged_can_be_brought_back(company: Company, harm: str, kind: str) -> None:

@@ -61,23 +61,14 @@ def judge(
             wanted[beat.team] = max(wanted.get(beat.team, 0), beat.facts.policy or 0)
     found = [_status(value, opened, keys, wanted, moment) for value, opened in read]
     seen = {status.machine for status in found}
-    found += [
-        MachineStatus(team="", machine=machine, user="", is_silent=True, problems=["was never seen"])
-        for machine in expected
-        if machine not in seen
-    ]
     present = {(status.machine, status.user) for status in found}
-    found += [
-        MachineStatus(
-            team="",
-            machine=machine,
-            user=user,
-            is_silent=True,
-            problems=["its key is listed, and no heartbeat is there"],
-        )
-        for machine, user in sorted(set(listed) - present)
-    ]
+    found += [_missing(machine, "", "was never seen") for machine in expected if machine not in seen]
+    found += [_missing(*person, "its key is listed, and no heartbeat is there") for person in set(listed) - present]
     return sorted(found, key=lambda status: (status.machine, status.user, status.team))
+
+
+def _missing(machine: str, user: str, problem: str) -> MachineStatus:
+    return MachineStatus(team="", machine=machine, user=user, is_silent=True, problems=[problem])
 
 
 def teams_of(values: Iterable[Latest]) -> set[str]:
@@ -95,9 +86,10 @@ def _status(
 ) -> MachineStatus:
     if opened is None:
         team, machine, user = (*value.key.split("."), "", "", "")[:3]
-        status = MachineStatus(team=team, machine=machine, user=user, is_unguarded=True, last_seen=value.seconds)
-        status.problems.append("its heartbeat can't be read, or is another machine's")
-        return status
+        problems = ["its heartbeat can't be read, or is another machine's"]
+        return MachineStatus(
+            team=team, machine=machine, user=user, is_unguarded=True, last_seen=value.seconds, problems=problems
+        )
     beat = opened.statement
     status = MachineStatus(
         team=beat.team, machine=beat.machine, user=beat.user, last_seen=value.seconds, key=opened.key, beat=beat
@@ -108,7 +100,7 @@ def _status(
         status.problems.append("its heartbeat is forged: the signature is wrong")
     elif expected is not None and expected != opened.key:
         status.is_unguarded = True
-        status.problems.append("its key is another than before: forged, another machine, or set up anew")
+        status.problems.append("its key is another than before: forged, another machine, or set up again")
     _look_at_silence(status, beat, value.seconds, now)
     _look_at_policy(status, beat, newest.get(beat.team, 0))
     unguarded = list(_unguarded(beat))

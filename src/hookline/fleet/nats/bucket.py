@@ -70,14 +70,8 @@ class Bucket(NamedTuple):
         return f"$KV.{self.name}.{key}"
 
 
-async def make_bucket(client: "Client", name: str, *, history: int, replicas: int = 1) -> Bucket:
-    """Creates the bucket if there is none."""
-    await ensure_bucket(client, name, history=history, replicas=replicas)
-    return Bucket(client, name)
-
-
-async def ensure_bucket(client: "Client", name: str, *, history: int, replicas: int = 1) -> bool:
-    """Creates a bucket that keeps so many values of each key; False if there is one, which is given its protections."""
+async def make_bucket(client: "Client", name: str, *, history: int, replicas: int = 1) -> bool:
+    """Create a bucket that keeps so many values of each key; False if it exists, and then has its protections."""
     bucket = Bucket(client, name)
     config = js_api.StreamConfig(
         name=bucket.stream,

@@ -67,11 +67,16 @@ def _fleet(options: Mapping[str, Any]) -> tuple[FleetSettings, str | None]:
 
 
 class PolicyProvider:
-    """The provider of the policy's layer, as `settings/read/provider.py` wants it."""
+    """The provider of the policy's layer, as `settings/read/provider.py` defines it."""
 
     def layers(self, system: Layer, watch: FileWatch) -> tuple[Layer, ...]:
-        """Return the layer of the policy that the system's settings name."""
-        return _policy_layers(system, watch)
+        """Return the layer of the policy that the system's settings name; nothing if they name none."""
+        setup = policy_setup(system)
+        if setup is None:
+            return ()
+        layer = _policy_layer(setup, watch)
+        watch.keep(layer)
+        return (layer,)
 
     def scripts_fault(self, mark: PolicyMark) -> str | None:
         """Return why the scripts of a policy are not those that were signed, or None."""
@@ -96,65 +101,57 @@ class PolicyProvider:
         return None
 
 
-def _policy_layers(system: Layer, watch: FileWatch) -> tuple[Layer, ...]:
-    """The layer of the policy that the system's settings name; nothing if they name none."""
-    setup = policy_setup(system)
-    if setup is None:
-        return ()
+def _policy_layer(setup: PolicySetup, watch: FileWatch) -> Layer:
     place = setup.place
     for file in (place.current, *place.switch_files, place.seen_file):
         watch.watch(file)
-    origin = str(place.current)
-    layer = _read(setup)
-    before = watch.previous(origin)
-    if layer.policy is not None and layer.policy.version is None and before is not None and before.policy is not None:
+    layer, fresh = _read(setup)
+    before = watch.previous(layer.origin)
+    kept = None if before is None else before.policy
+    if fresh.version is None and before is not None and kept is not None:
         # A verified policy stays in force: a damaged or deleted file must not disable a guard.
-        kept = before.policy
-        fault = f"{layer.policy.fault}; version {kept.version} stays in force" if kept.version else layer.policy.fault
-        layer = before._replace(policy=kept._replace(fault=fault))
-    earlier = before.policy.switches if before is not None and before.policy is not None else ()
-    state = _with_switches(layer.policy or PolicyState(), setup, earlier)
-    if before is not None and before.policy is not None and before.policy.mark == state.mark:
-        state = state._replace(latest=max(state.latest, before.policy.latest))
+        fault = f"{fresh.fault}; version {kept.version} stays in force" if kept.version else fresh.fault
+        layer, fresh = before, kept._replace(fault=fault)
+    state = _with_switches(fresh, setup, () if kept is None else kept.switches)
+    if kept is not None and kept.mark == state.mark:
+        state = state._replace(latest=max(state.latest, kept.latest))
     now = time.time()
     if state.mark is not None and state.has_just_expired(now):
         place.remember_clock(state.mark, now)
         state = state._replace(latest=now)
     watch.expire_at(state.next_change(now))
-    layer = layer._replace(policy=state)
-    watch.keep(layer)
-    return (layer,)
+    return layer._replace(policy=state)
 
 
-def _read(setup: PolicySetup) -> Layer:
+def _read(setup: PolicySetup) -> tuple[Layer, PolicyState]:
     place = setup.place
     state = PolicyState(team=place.team, on_expiry=setup.on_expiry, remedy=_remedy(place))
     layer = Layer(source=ConfigSource.POLICY, origin=str(place.current))
     if setup.fault is not None:
-        return layer._replace(
-            policy=state._replace(fault=setup.fault, remedy="hookline fleet policy status looks again")
-        )
+        return layer, state._replace(fault=setup.fault, remedy="hookline fleet policy status looks again")
     try:
-        verified = _believed(place)
+        verified = _verified(place)
     except HooklineError as error:
         is_unloadable = isinstance(error, MissingExtraError)
         what = "can't be verified: " if is_unloadable else ""
-        fault = f"{place.current} {what}{error}"
-        return layer._replace(policy=state._replace(fault=fault, is_unloadable=is_unloadable))
+        return layer, state._replace(fault=f"{place.current} {what}{error}", is_unloadable=is_unloadable)
     if verified is None:
-        return layer._replace(policy=state._replace(fault=_NO_POLICY_YET))
+        return layer, state._replace(fault=_NO_POLICY_YET)
     bundle = verified.document
-    assert isinstance(bundle, Bundle)  # noqa: S101 - `read` says so
+    assert isinstance(bundle, Bundle)  # noqa: S101 - `read` checks this
     mark = place.mark(verified)
     # Compiled modules beside the scripts would be unsigned files.
     env = {POLICY_DIR_VARIABLE: mark.directory, "PYTHONDONTWRITEBYTECODE": "1"}
-    expires = bundle.expires.timestamp()
-    verified_state = state._replace(version=bundle.version, expires=expires, mark=mark, key=verified.key)
-    verified_state = verified_state._replace(latest=place.clock(mark))
-    return layer._replace(values=bundle.settings, env=env, policy=verified_state)
+    return layer._replace(values=bundle.settings, env=env), state._replace(
+        version=bundle.version,
+        expires=bundle.expires.timestamp(),
+        mark=mark,
+        key=verified.key,
+        latest=place.clock(mark),
+    )
 
 
-def _believed(place: PolicyStore) -> Verified | None:
+def _verified(place: PolicyStore) -> Verified | None:
     try:
         status = place.current.stat()
         if fault := access_fault(place.current, status):

@@ -206,21 +206,7 @@ def decode_block(block: bytes) -> Sequence[LogEntry | None]:
     return [_decode_line(line) for line in block.split(b"\n") if line.strip()]
 
 
-class _Mark(msgspec.Struct, gc=False):
-    """A record of which only its event is wanted: a third of the time of decoding a `LogEntry`."""
-
-    kind: str | None = None
-    fire: str | None = None
-
-
-def marks_in(block: bytes) -> Iterable["_Mark | LogEntry | None"]:
-    """Return the kind and the event of each record, in any order."""
-    with suppress(ValueError, RecursionError):
-        return _MARKS.decode_lines(block)
-    return decode_block(block)
-
-
-def ended_in(entries: "Iterable[_Mark | LogEntry | None]") -> set[str]:
+def ended_in(entries: Iterable[LogEntry | None]) -> set[str]:
     """The events whose end is among these records."""
     return {entry.fire for entry in entries if entry is not None and entry.kind in ENDS and entry.fire is not None}
 
@@ -237,4 +223,3 @@ def _decode_line(line: bytes) -> LogEntry | None:
 
 
 _DECODER = msgspec.json.Decoder(LogEntry)
-_MARKS = msgspec.json.Decoder(_Mark)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from hookline.log.files import LogFile, open_all, open_one, opened
-from hookline.log.read.entry import ENDS, LogEntry, LogQuery, decode_block, ended_in, marks_in
+from hookline.log.read.entry import ENDS, LogEntry, LogQuery, decode_block, ended_in
 from hookline.protocol.text.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class LogReader:
         """Return the sessions by their ids, the one with the latest record first."""
         from hookline.log.read.statistics import count_sessions  # noqa: PLC0415 - not needed by `hookline log`
 
-        found = count_sessions(decode_block(block) for block in self._blocks())
+        found = count_sessions(entry for block in self._blocks() for entry in decode_block(block) if entry is not None)
         latest = sorted(found.items(), key=lambda item: item[1].last, reverse=True)
         return dict(latest[:count])
 
@@ -209,13 +209,13 @@ class LogReader:
                 is_before, end = True, min(end, before.offset)
                 if query.wants_starts:
                     for block in file.blocks(end):
-                        ended |= ended_in(marks_in(block))
+                        ended |= ended_in(decode_block(block))
             if is_before:
                 for offset, block in file.blocks_from_the_end(end=end):
                     yield from self._wanted_from_the_end(file, offset, block, query, ended)
             elif query.wants_starts:
                 for block in file.blocks():
-                    ended |= ended_in(marks_in(block))
+                    ended |= ended_in(decode_block(block))
 
     def _wanted_from_the_end(
         self, file: LogFile, offset: int, block: bytes, query: LogQuery, ended: set[str]
@@ -232,9 +232,9 @@ class LogReader:
         """The events whose start is in the log, and whose end is not."""
         started, ended = set[str](), set[str]()
         for block in self._blocks():
-            marks = marks_in(block)
-            ended |= ended_in(marks)
-            started.update(mark.fire or "" for mark in marks if mark is not None and mark.kind == "start")
+            entries = decode_block(block)
+            ended |= ended_in(entries)
+            started.update(entry.fire or "" for entry in entries if entry is not None and entry.is_start)
         return started - ended
 
     def _decode(self, block: bytes) -> Sequence[LogEntry | None]:

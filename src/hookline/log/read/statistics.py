@@ -2,8 +2,8 @@
 
 import bisect
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -26,7 +26,7 @@ _STEPS = tuple(digit * 10.0**power for power in range(-1, 7) for digit in (1, 2,
 class Durations(msgspec.Struct):
     """Counts of times in milliseconds, rounded to three digits, so that memory does not grow with every run."""
 
-    counts: dict[float, int] = {}
+    counts: Counter[float] = msgspec.field(default_factory=Counter)
     """How often each time was seen."""
     maximum: float = 0.0
 
@@ -34,8 +34,7 @@ class Durations(msgspec.Struct):
         """Add a time; None, of a run that never began, adds nothing."""
         if milliseconds is None:
             return
-        rounded = float(f"{milliseconds:.2e}")
-        self.counts[rounded] = self.counts.get(rounded, 0) + 1
+        self.counts[float(f"{milliseconds:.2e}")] += 1
         self.maximum = max(self.maximum, milliseconds)
 
     def quantile(self, part: float) -> float | None:
@@ -76,7 +75,7 @@ class HookStatistics(msgspec.Struct):
     enforced: str | None = None
     """When it last denied an agent something."""
     enforced_by: str | None = None
-    ways: dict[str, int] = {}
+    ways: Counter[str] = msgspec.field(default_factory=Counter)
     """How often it ran in each way: cold, warm, as a worker. Older records do not say."""
     durations: Durations = msgspec.field(default_factory=Durations)
 
@@ -87,9 +86,9 @@ class HookStatistics(msgspec.Struct):
         self.blocks += entry.is_block
         self.failures += entry.is_failure
         self.timeouts += bool(entry.timed_out)
-        self.last_run = later(self.last_run, entry.time)
+        self.last_run = _later(self.last_run, entry.time)
         if entry.way is not None:
-            self.ways[entry.way] = self.ways.get(entry.way, 0) + 1
+            self.ways[entry.way] += 1
         self.durations.add(entry.took_ms)
         time = entry.time or ""
         if (asker := entry.asker) is not None:
@@ -103,118 +102,89 @@ class AgentStatistics(msgspec.Struct):
     """The numbers of one agent's events."""
 
     last_run: str | None = None
-    """When a hook last ran for it."""
     last_block: str | None = None
-    """When a hook last denied it something."""
 
-    def add(self, time: str | None, *, is_block: bool) -> None:
-        """Counts runs of hooks, by the time of the last."""
-        self.last_run = later(self.last_run, time)
-        if is_block:
-            self.last_block = later(self.last_block, time)
+    def add(self, entry: LogEntry) -> None:
+        """Count one run of a hook."""
+        self.last_run = _later(self.last_run, entry.time)
+        if entry.is_block:
+            self.last_block = _later(self.last_block, entry.time)
 
 
 class Statistics(msgspec.Struct):
     """The numbers of a log, or of a part of it."""
 
-    hooks: dict[HookKey, HookStatistics] = {}
+    hooks: dict[HookKey, HookStatistics] = msgspec.field(default_factory=lambda: defaultdict(HookStatistics))
     """Every hook that ran, in the order in which they first did."""
-    fired: dict[str, int] = {}
+    fired: Counter[str] = msgspec.field(default_factory=Counter)
     """How often each event was fired, whether or not a hook ran for it."""
-    agents: dict[str, AgentStatistics] = {}
+    agents: dict[str, AgentStatistics] = msgspec.field(default_factory=lambda: defaultdict(AgentStatistics))
     """By the name of the agent that asked (see `LogEntry.asker`): evidence that it is guarded."""
-    times: dict[str, dict[str, int]] = {}
+    times: dict[str, Counter[str]] = msgspec.field(default_factory=lambda: defaultdict(Counter))
     """For each ten minutes, as the time of a record begins with them: how often events had each outcome."""
-    blocked_calls: dict[tuple[str, str], int] = {}
-    """How often each call was blocked, by its tool and what the log keeps of it."""
+    blocked_calls: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
+    """How often each call was blocked, by its tool and the call as the log has it."""
     unreadable: int = 0
     """The number of lines that are not records, and are in none of these numbers."""
 
     def add(self, entry: LogEntry) -> None:
-        """Counts one record."""
+        """Count one record."""
         if entry.is_canary:
             return
         if entry.is_run:
-            self.hook(entry.event, entry.hook, entry.origin).add(entry)
+            self.hooks[entry.event or "", entry.hook or "", entry.origin or ""].add(entry)
             if (asker := entry.asker) is not None:
-                self.agents.setdefault(asker, AgentStatistics()).add(entry.time, is_block=entry.is_block)
+                self.agents[asker].add(entry)
         elif entry.kind in EVENTS:
-            count, outcome, call = entry.count or 1, outcome_word(entry), call_key(entry)
-            self.fired[entry.event or ""] = self.fired.get(entry.event or "", 0) + count
-            counts = self.times.setdefault(time_key(entry), {})
-            counts[outcome] = counts.get(outcome, 0) + count
-            if call is not None:
-                self.blocked_calls[call] = self.blocked_calls.get(call, 0) + 1
-
-    def hook(self, event: str | None, hook: str | None, origin: str | None) -> HookStatistics:
-        """The numbers of this hook, to be changed."""
-        key = (event or "", hook or "", origin or "")
-        if (found := self.hooks.get(key)) is None:
-            found = self.hooks[key] = HookStatistics()
-        return found
+            count = entry.count or 1
+            self.fired[entry.event or ""] += count
+            self.times[(entry.time or "")[:_TEN_MINUTES]][outcome_word(entry)] += count
+            if entry.kind == "event" and entry.blocked is True and entry.call is not None:
+                self.blocked_calls[entry.subject or "", entry.call] += 1
 
 
 class SessionSummary(msgspec.Struct):
     """The numbers of one session."""
 
-    agent: str | None
-    """The agent or program that fired its events, as `LogEntry.shown_asker` has it."""
-    project: str | None
     first: str
     """The time of its first record."""
-    last: str
-    records: int
-    runs: int
-    blocks: int
-    failures: int
+    last: str = ""
+    agent: str | None = None
+    """The agent or program that fired its events, as `LogEntry.shown_asker` has it."""
+    project: str | None = None
+    records: int = 0
+    runs: int = 0
+    blocks: int = 0
+    failures: int = 0
     call: str | None = None
     """The latest tool call: its tool, and its command or file."""
 
+    def add(self, entry: LogEntry) -> None:
+        """Count one record."""
+        time = entry.time or ""
+        self.first, self.last = min(self.first, time), max(self.last, time)
+        self.agent = self.agent or entry.shown_asker
+        self.project = self.project or entry.project
+        self.records += 1
+        self.runs += entry.is_run
+        self.blocks += entry.is_block or entry.is_block_without_hook
+        self.failures += entry.is_failure
+        if entry.call:
+            self.call = f"{entry.subject} {entry.call}"
 
-def count_sessions(blocks: Iterable[Sequence[LogEntry | None]]) -> dict[str, SessionSummary]:
+
+def count_sessions(entries: Iterable[LogEntry]) -> dict[str, SessionSummary]:
     """Return the sessions of these records, which are in order, by their ids."""
     found: dict[str, SessionSummary] = {}
-    for entries in blocks:
-        by_session: dict[str, list[LogEntry]] = {}
-        for entry in entries:
-            if entry is not None and entry.session is not None:
-                by_session.setdefault(entry.session, []).append(entry)
-        for session, own in by_session.items():
-            found[session] = _session(found.get(session), own)
+    for entry in entries:
+        if entry.session is not None:
+            if entry.session not in found:
+                found[entry.session] = SessionSummary(entry.time or "")
+            found[entry.session].add(entry)
     return found
 
 
-def _session(before: SessionSummary | None, entries: Sequence[LogEntry]) -> SessionSummary:
-    if before is None:
-        before = SessionSummary(None, None, entries[0].time or "", "", 0, 0, 0, 0)
-    times = [entry.time or "" for entry in entries]
-    runs = [entry for entry in entries if entry.kind == "hook"]
-    return SessionSummary(
-        agent=before.agent or next(filter(None, (entry.shown_asker for entry in entries)), None),
-        project=before.project or next((entry.project for entry in entries if entry.project), None),
-        first=min(before.first, *times),
-        last=max(before.last, *times),
-        records=before.records + len(entries),
-        runs=before.runs + len(runs),
-        blocks=before.blocks + sum(entry.is_block or entry.is_block_without_hook for entry in entries),
-        failures=before.failures + sum(entry.is_failure for entry in runs),
-        call=next((f"{entry.subject} {entry.call}" for entry in reversed(entries) if entry.call), before.call),
-    )
-
-
-def time_key(entry: LogEntry) -> str:
-    """The ten minutes in which a record was written: `2026-02-18T16:3`."""
-    return (entry.time or "")[:_TEN_MINUTES]
-
-
-def call_key(entry: LogEntry) -> tuple[str, str] | None:
-    """The tool call that was blocked, by its tool and what the log keeps of it; None for any other record."""
-    is_blocked = entry.kind == "event" and entry.blocked is True and entry.call is not None
-    return (entry.subject or "", entry.call or "") if is_blocked else None
-
-
-def later(one: str | None, other: str | None) -> str | None:
-    """The later of two times."""
+def _later(one: str | None, other: str | None) -> str | None:
     return max(one or "", other or "") or None
 
 
@@ -235,9 +205,7 @@ _COUNTED = {
 
 def activity(statistics: Statistics) -> dict[str, Any]:
     """The events of each outcome, a chart of them over time, and the calls that were blocked most often."""
-    outcomes: Counter[str] = Counter()
-    for counts in statistics.times.values():
-        outcomes.update(counts)
+    outcomes = sum(statistics.times.values(), Counter[str]())
     step, bars = chart(statistics.times)
     most = sorted(statistics.blocked_calls.items(), key=lambda item: (-item[1], item[0]))[:MOST_CALLS]
     return {
@@ -269,11 +237,7 @@ def chart(times: Mapping[str, Mapping[str, int]]) -> tuple[int, list[dict[str, A
 
 def _bar(seconds: int) -> dict[str, Any]:
     time = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"time": time, "events": 0, **dict.fromkeys(_names(), 0)}
-
-
-def _names() -> Iterator[str]:
-    yield from dict.fromkeys(_COUNTED.values())
+    return {"time": time, "events": 0, **dict.fromkeys(_COUNTED.values(), 0)}
 
 
 def _seconds(ten_minutes: str) -> int | None:

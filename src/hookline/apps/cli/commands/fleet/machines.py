@@ -34,7 +34,7 @@ from hookline.fleet.names import (
     record_subjects,
     token_of,
 )
-from hookline.fleet.nats.bucket import ensure_bucket
+from hookline.fleet.nats.bucket import make_bucket
 from hookline.fleet.nats.jetstream import make_stream
 from hookline.fleet.policy.bucket import HISTORY
 from hookline.fleet.query import ask, mirrored, read_machines
@@ -69,8 +69,8 @@ def _setup(given: argparse.Namespace) -> int:
         )
         return {
             name: made,
-            MACHINES_BUCKET: await ensure_bucket(client, MACHINES_BUCKET, history=1, replicas=replicas),
-            POLICY_BUCKET: await ensure_bucket(client, POLICY_BUCKET, history=HISTORY, replicas=replicas),
+            MACHINES_BUCKET: await make_bucket(client, MACHINES_BUCKET, history=1, replicas=replicas),
+            POLICY_BUCKET: await make_bucket(client, POLICY_BUCKET, history=HISTORY, replicas=replicas),
         }
 
     made = ask(fleet_of(given), make)
