@@ -25,7 +25,7 @@ from hookline.client import Session
 INPUT = {"path": "/tmp/x.txt", "content": "hello " * 150}
 PYTHON, NODE, HTTP = "a Python worker", "a Node worker", "HTTP on a kept connection"
 MEMORY = "private memory of a Python worker"
-GOALS = {PYTHON: 0.20, NODE: 0.25, HTTP: 0.50}
+GOALS = {PYTHON: 0.30, NODE: 0.35, HTTP: 0.50}
 MEMORY_GOAL_MB = 6
 SCRIPTS = {"python": "guard.py", "node": "guard.cjs"}
 # After that the engine sees by a script's times that it has not changed, as with scripts that were written long ago.

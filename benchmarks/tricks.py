@@ -16,24 +16,13 @@ from subprocess import run
 from typing import Any
 from unittest.mock import patch
 
-from hookline.runners.process import batch, pipes, process
+from hookline.runners.process import batch, pipes
 from hookline.runners.process.batch import ChildJob, ChildLimits, run_children
 from hookline.runners.process.features import FEATURES
-from hookline.runners.process.watcher import Watcher
 
 LIMITS = ChildLimits(max_concurrent=512)
 SMALL, LARGE = 1000, 1_000_000
 ONE, MANY = ((1, SMALL), (8, SMALL), (32, SMALL)), ((1, LARGE), (8, LARGE), (32, LARGE))
-
-
-class PidfdWatcher(Watcher):
-    """Registers each pidfd with the event loop itself."""
-
-    def watch_exit(self, pid: int, on_exit: Any) -> int:
-        """Return the pidfd."""
-        pidfd = os.pidfd_open(pid)
-        self.watch(pidfd, on_exit)
-        return pidfd
 
 
 # Each trick: how to do without it, and the hooks (how many at once, bytes of stdin) that it is meant for.
@@ -41,12 +30,10 @@ Without = Callable[[], AbstractContextManager[Any]]
 TRICKS: dict[str, tuple[Without, tuple[tuple[int, int], ...]]] = {
     "nothing (noise)": (nullcontext, ONE),
     "direct execution": (partial(patch.multiple, FEATURES, direct=False), ONE),
-    "pidfd and epoll": (partial(patch.multiple, FEATURES, pidfd=False), ONE),
-    "nested epoll": (partial(patch.object, process, "watcher_for", PidfdWatcher), ONE),
+    "pidfd": (partial(patch.multiple, FEATURES, pidfd=False), ONE),
     "quiet time of one": (partial(patch.object, batch._Batch, "quiet_s", 0.0), ONE[:1]),  # noqa: SLF001
     "quiet time": (partial(patch.multiple, batch, _LONGEST_QUIET_S=0.0), ((8, SMALL), (32, SMALL))),
     "F_SETPIPE_SZ": (partial(patch.object, pipes, "_enlarge", lambda *_: None), MANY),
-    "memfd and splice": (partial(patch.object, pipes, "_FEWEST_SHARING", 1 << 30), MANY[1:]),
 }
 
 

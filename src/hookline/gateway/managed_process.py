@@ -10,7 +10,7 @@ from hookline.runners.process import orphans
 from hookline.runners.process.command import program_invocation
 from hookline.runners.process.reaper import REAPER, group_remains, signal_group
 from hookline.runners.process.spawn import spawn
-from hookline.runners.process.watcher import watcher_for
+from hookline.runners.process.watcher import Watcher
 
 _POLL_S = 0.01
 _DYING_S = 2.0
@@ -40,7 +40,7 @@ class Companion:
         self.status: int | None = None
         """Its exit code, or the negative number of the signal that killed it; None while it runs or if it is lost."""
         self.exited = asyncio.Event()
-        self._watcher = watcher_for(asyncio.get_running_loop())
+        self._watcher = Watcher(asyncio.get_running_loop())
         self._watcher.watch_exit(self.pid, self._on_exit)
 
     async def end(self, *, wait_s: float, grace_s: float, hurry: asyncio.Event, hurry_s: float) -> None:

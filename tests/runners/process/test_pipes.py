@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from hookline.runners.process.pipes import InputPipe, OutputPipe, SharedInput
-from hookline.runners.process.watcher import Watcher, watcher_for
+from hookline.runners.process.pipes import InputPipe, OutputPipe
+from hookline.runners.process.watcher import Watcher
 
 Ends = tuple[int, int]
 
@@ -57,7 +57,7 @@ def test_a_small_pipe_is_filled_whenever_there_is_room(pipe: Ends) -> None:
 
     async def main() -> bytes:
         stdin = InputPipe(sink, data, None)
-        stdin.send(watcher_for(asyncio.get_running_loop()))
+        stdin.send(Watcher(asyncio.get_running_loop()))
         return await asyncio.to_thread(read_all, source)
 
     assert asyncio.run(main()) == data
@@ -71,7 +71,7 @@ def test_a_hook_that_does_not_read_is_no_error(size: int) -> None:
     async def main() -> None:
         stdin = InputPipe(sink, b"x" * size, os.dup(source))
         os.close(source)
-        stdin.send(watcher_for(asyncio.get_running_loop()))
+        stdin.send(Watcher(asyncio.get_running_loop()))
         await asyncio.sleep(0.01)
         stdin.close()
 
@@ -79,30 +79,6 @@ def test_a_hook_that_does_not_read_is_no_error(size: int) -> None:
     for fd in (source, sink):
         with pytest.raises(OSError, match="descriptor"):
             os.fstat(fd)
-
-
-def test_many_hooks_share_a_large_input() -> None:
-    """Each pipe gets the whole input from one copy; an input of another hook is not mixed up with it."""
-    data, other = os.urandom(1 << 20), os.urandom(1 << 20)
-    shared = SharedInput([data] * 6 + [other])
-    got = []
-    for given in (data, other, data):
-        source, sink = os.pipe()
-        InputPipe(os.dup(sink), given, None).send(NoWatcher(), shared)
-        os.close(sink)
-        got.append(read_all(source) == given)
-        os.close(source)
-    shared.close()
-    assert got == [True] * 3
-
-
-def test_few_hooks_do_not_share_an_input(pipe: Ends) -> None:
-    """A memory file would cost more than it saves."""
-    data = bytes(1 << 20)
-    source, sink = pipe
-    assert SharedInput([data] * 5).splice(data, sink) == 0
-    os.close(sink)
-    assert read_all(source) == b""
 
 
 def output_pipe(fd: int, limit: int) -> OutputPipe:
@@ -167,7 +143,7 @@ def test_a_watched_pipe_is_read_to_its_end() -> None:
     async def main() -> tuple[bytes, int]:
         source, sink = os.pipe()
         output, ended = output_pipe(source, 100), asyncio.get_running_loop().create_future()
-        output.watch(watcher_for(asyncio.get_running_loop()), lambda: ended.set_result(output.fd))
+        output.watch(Watcher(asyncio.get_running_loop()), lambda: ended.set_result(output.fd))
         os.write(sink, b"some")
         await asyncio.sleep(0.01)
         os.write(sink, b"more")

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from hookline.runners.process.features import FEATURES
-from hookline.runners.process.watcher import watcher_for
+from hookline.runners.process.watcher import Watcher
 
 pytestmark = pytest.mark.usefixtures("each_path")
 
@@ -14,7 +14,7 @@ def test_readers_and_writers_are_called_until_closed() -> None:
     """A descriptor is reported while it is ready, and not after it was closed, even if a process holds a copy."""
 
     async def main() -> list[str]:
-        watcher, got, heard = watcher_for(asyncio.get_running_loop()), list[str](), asyncio.Event()
+        watcher, got, heard = Watcher(asyncio.get_running_loop()), list[str](), asyncio.Event()
         source, sink = os.pipe()
         copies = os.dup(source), os.dup(sink)
 
@@ -44,7 +44,7 @@ def test_a_refused_reader_is_not_watched() -> None:
 
     async def main() -> bool:
         loop = asyncio.get_running_loop()
-        watcher, heard = watcher_for(loop), asyncio.Event()
+        watcher, heard = Watcher(loop), asyncio.Event()
         # A directory can't be polled: epoll and the loop refuse it alike.
         refused = os.open("/", os.O_RDONLY)
         with pytest.raises(OSError, match="not permitted"):
@@ -90,7 +90,7 @@ def test_an_exit_is_reported_before_the_child_is_reaped() -> None:
     async def main() -> int:
         listener = Listener()
         pid = start("sh", "-c", "exit 7")
-        watcher = watcher_for(asyncio.get_running_loop())
+        watcher = Watcher(asyncio.get_running_loop())
         watcher.watch_exit(pid, listener.on_exit)
         assert await listener.heard is None
         return reap(pid)
@@ -105,7 +105,7 @@ def test_a_child_that_was_reaped_already_has_exited() -> None:
         listener = Listener()
         pid = start("true")
         reap(pid)
-        watcher_for(asyncio.get_running_loop()).watch_exit(pid, listener.on_exit)
+        Watcher(asyncio.get_running_loop()).watch_exit(pid, listener.on_exit)
         return await listener.heard
 
     assert asyncio.run(main()) is None
@@ -119,7 +119,7 @@ def test_a_closed_pidfd_is_not_reported() -> None:
     async def main() -> bool:
         listener = Listener()
         pid = start("sleep", "60")
-        watcher = watcher_for(asyncio.get_running_loop())
+        watcher = Watcher(asyncio.get_running_loop())
         watcher.close(watcher.watch_exit(pid, listener.on_exit))
         os.kill(pid, signal.SIGKILL)
         await asyncio.sleep(0.1)

@@ -10,7 +10,6 @@ from operator import attrgetter
 
 from hookline.runners.process.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.runners.process.limit import ON_SHORTAGE, SCOPE
-from hookline.runners.process.pipes import SharedInput
 from hookline.runners.process.process import Process, why_not_started
 from hookline.runners.process.spawn import BEING_WRITTEN, RESOURCE_ERRNOS
 
@@ -69,7 +68,6 @@ class _Batch:
     It exists as long as the call, so loops share nothing, and a loop that is closed too early leaves nothing behind.
     """
 
-    shared_input: SharedInput | None = None
     quiet_s = _QUIET_S
     _all_finished: asyncio.Future[None] | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -81,7 +79,6 @@ class _Batch:
         self._on_end = on_end
         self._most = _most_at_once(limits.max_concurrent)
         if len(jobs) > 1:
-            self.shared_input = SharedInput([job.stdin for job in jobs])
             self.quiet_s = min(max(_QUIET_S, _QUIET_S_PER_PROCESS * len(jobs)), _LONGEST_QUIET_S)
         self.outcomes = [_NOT_STARTED] * len(jobs)
         # Shared by all scripts that are being written: the other hooks wait for each pause.
@@ -127,8 +124,6 @@ class _Batch:
         for process in tuple(self._running):
             with contextlib.suppress(Exception):  # the other processes must also be abandoned
                 process.abandon()
-        if self.shared_input:
-            self.shared_input.close()
 
     def schedule(self, process: Process, deadline: float) -> None:
         """Call `on_deadline` of the process at this monotonic time, instead of the one set before."""

@@ -5,7 +5,7 @@ import fcntl
 import io
 import os
 import select
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from hookline.runners.process.job import Stdio
 from hookline.runners.process.watcher import Watcher
@@ -17,39 +17,6 @@ _READ_BYTES = 1 << 16
 # After this many system calls in a row the event loop gets its turn, however fast the hook is.
 _CALLS_IN_A_ROW = range(16)
 _ONE_CALL = range(1)
-# With fewer pipes, writing the input into each is cheaper than creating a memory file.
-_FEWEST_SHARING = 6
-
-
-class SharedInput:
-    """A large stdin that many hooks have in common: kept in one memory file and spliced into each pipe, not copied."""
-
-    def __init__(self, inputs: Sequence[bytes]) -> None:
-        first = inputs[0]
-        is_long = len(first) > _DEFAULT_PIPE_BYTES
-        is_shared = is_long and sum(data is first for data in inputs) >= _FEWEST_SHARING
-        self._data = first if is_shared and hasattr(os, "memfd_create") else None
-        self._fd = -1
-
-    def splice(self, data: bytes, pipe: int) -> int:
-        """Return how many bytes of the input are in the pipe now: 0 if it isn't the shared one."""
-        if data is not self._data:
-            return 0
-        done = 0
-        # If anything fails here, the caller writes the rest.
-        with contextlib.suppress(OSError):
-            if self._fd < 0:
-                self._fd = os.memfd_create("hookline-stdin", os.MFD_CLOEXEC)
-                os.write(self._fd, data)
-            while done < len(data) and (count := os.splice(self._fd, pipe, len(data) - done, offset_src=done)):
-                done += count
-        return done
-
-    def close(self) -> None:
-        """Free the memory."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
 
 
 class _Pipe:
@@ -76,7 +43,6 @@ class InputPipe(_Pipe):
         With a read end of our own, which is closed along with the pipe, a hook that doesn't read causes no SIGPIPE.
         """
         self.fd = fd
-        self._data = data
         self._read_end = read_end
         self._rest = memoryview(data)
         if len(data) <= select.PIPE_BUF:
@@ -87,13 +53,11 @@ class InputPipe(_Pipe):
             os.set_blocking(fd, False)
             self._write()
 
-    def send(self, watcher: Watcher, shared: SharedInput | None = None) -> None:
+    def send(self, watcher: Watcher) -> None:
         """Write what the pipe takes now, and the rest whenever the watcher reports room."""
-        data = self._data
-        if len(data) > _DEFAULT_PIPE_BYTES:
+        if len(self._rest) > _DEFAULT_PIPE_BYTES:
             os.set_blocking(self.fd, False)
-            _enlarge(self.fd, len(data))
-            self._rest = memoryview(data)[shared.splice(data, self.fd) if shared else 0 :]
+            _enlarge(self.fd, len(self._rest))
             self._write()
         if self.fd >= 0:
             watcher.watch(self.fd, self._write, for_writing=True)

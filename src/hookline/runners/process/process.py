@@ -10,11 +10,11 @@ from hookline.runners.process import command, orphans
 from hookline.runners.process.job import ChildJob, ChildLimits, ChildOutcome, Stdio
 from hookline.runners.process.limit import Limit
 from hookline.runners.process.limits import refusal
-from hookline.runners.process.pipes import InputPipe, OutputPipe, SharedInput, open_pipes
+from hookline.runners.process.pipes import InputPipe, OutputPipe, open_pipes
 from hookline.runners.process.reaper import REAPER, signal_group
 from hookline.runners.process.spawn import BEING_WRITTEN, RESOURCE_ERRNOS
 from hookline.runners.process.status import STATUS_LOST, STATUSES, StatusReport, open_report
-from hookline.runners.process.watcher import Watcher, watcher_for
+from hookline.runners.process.watcher import Watcher
 
 _UNKILLABLE_S = 2.0
 _NEVER = float("inf")
@@ -28,7 +28,6 @@ class Owner(Protocol):
 
     limits: ChildLimits
     slots: Limit
-    shared_input: SharedInput | None
     quiet_s: float
     """How long we only wait for the exit of a new process and leave its output in the pipes."""
     loop: asyncio.AbstractEventLoop
@@ -91,9 +90,9 @@ class Process:
             # costs more than all the rest. Watch the pipes only of hooks that run longer than `quiet_s`; hooks with
             # short timeouts are watched from half of the timeout.
             owner.schedule(self, now + min(2000 * owner.quiet_s, job.timeout_ms) / 2000)
-            self._watcher = watcher_for(owner.loop)
+            self._watcher = Watcher(owner.loop)
             if self._stdin.fd >= 0:
-                self._stdin.send(self._watcher, owner.shared_input)
+                self._stdin.send(self._watcher)
             self._pidfd = self._watcher.watch_exit(self._pid, self._on_exit)
         except Exception as error:  # noqa: BLE001 - the process runs, so it must neither be started again nor be lost
             self._abandon_unwatched(error)

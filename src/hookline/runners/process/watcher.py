@@ -3,15 +3,12 @@
 import asyncio
 import contextlib
 import os
-import select
 import threading
 import weakref
 from collections.abc import Callable
 from typing import Protocol
 
 from hookline.runners.process.features import FEATURES
-
-_ATTRIBUTE = "_hookline_child_watcher"
 
 
 class OnExit(Protocol):
@@ -21,50 +18,49 @@ class OnExit(Protocol):
         """Take the status from waitpid, or None if the child is still to be reaped."""
 
 
-def watcher_for(loop: asyncio.AbstractEventLoop) -> "Watcher":
-    """Return the watcher of this loop, the best that the system supports."""
-    if not FEATURES.pidfd:
-        return Watcher(loop)
-    reference: weakref.ref[EpollWatcher] | None = getattr(loop, _ATTRIBUTE, None)
-    watcher = reference() if reference else None
-    if watcher is None:
-        try:
-            watcher = EpollWatcher(loop)
-        except OSError:  # out of file descriptors
-            return Watcher(loop)
-        # Only the loop's list of readers owns the watcher, so that closing the loop frees it and all it refers to.
-        setattr(loop, _ATTRIBUTE, weakref.ref(watcher))
-    return watcher
-
-
 class Watcher:
-    """Uses the readers and writers of the loop itself, and a waiting thread for each child."""
+    """Uses the readers and writers of the loop; exits are reported by pidfds, or by a waiting thread for each child."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = weakref.ref(loop)
+        self._loop = loop
 
     def watch(self, fd: int, callback: Callable[[], None], *, for_writing: bool = False) -> None:
         """Call back while there is something to read, or room to write, or the other end is closed."""
-        if loop := self._loop():
-            (loop.add_writer if for_writing else loop.add_reader)(fd, callback)
+        (self._loop.add_writer if for_writing else self._loop.add_reader)(fd, callback)
 
     def close(self, fd: int) -> None:
         """Stop watching a descriptor and close it."""
+        # A process that is just being started may hold a copy, so closing alone does not stop epoll.
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            if loop := self._loop():
-                loop.remove_reader(fd)
-                loop.remove_writer(fd)
+            self._loop.remove_reader(fd)
+            self._loop.remove_writer(fd)
         os.close(fd)
 
     def watch_exit(self, pid: int, on_exit: OnExit) -> int:
         """Call back when the child has exited. Return a pidfd that the caller may `close` before that, or -1."""
-        self.wait_in_thread(pid, on_exit)
-        return -1
+        try:
+            pidfd = os.pidfd_open(pid) if FEATURES.pidfd else -1
+        except OSError:  # out of file descriptors, or already reaped by other code
+            pidfd = -1
+        if pidfd < 0:
+            self.wait_in_thread(pid, on_exit)
+            return -1
+
+        def exited() -> None:
+            self.close(pidfd)
+            on_exit()
+
+        try:
+            self.watch(pidfd, exited)
+        except BaseException:
+            os.close(pidfd)
+            raise
+        return pidfd
 
     def wait_in_thread(self, pid: int, on_exit: OnExit) -> None:
         """Call `on_exit`, a method, once the child can be reaped."""
         # Weak references: the thread must not keep alive what a closed loop has left behind.
-        method, its_loop = weakref.WeakMethod(on_exit), self._loop
+        method, its_loop = weakref.WeakMethod(on_exit), weakref.ref(self._loop)
 
         def wait() -> None:
             status = _wait(pid)
@@ -74,53 +70,6 @@ class Watcher:
                     loop.call_soon_threadsafe(callback, status)
 
         threading.Thread(target=wait, name=f"hookline-wait-{pid}", daemon=True).start()
-
-
-class EpollWatcher(Watcher):
-    """One epoll for all children of a loop, which sees it as a single descriptor; pidfds report exits."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop)
-        self._epoll = select.epoll()
-        self._callbacks: dict[int, Callable[[], None]] = {}
-        self._pidfds: set[int] = set()
-        loop.add_reader(self._epoll.fileno(), self._on_ready)
-
-    def watch(self, fd: int, callback: Callable[[], None], *, for_writing: bool = False) -> None:
-        """Call back while there is something to read, or room to write, or the other end is closed."""
-        self._epoll.register(fd, select.EPOLLOUT if for_writing else select.EPOLLIN)
-        self._callbacks[fd] = callback
-
-    def close(self, fd: int) -> None:
-        """Stop watching a descriptor and close it."""
-        del self._callbacks[fd]
-        self._pidfds.discard(fd)
-        # A process that is just being started may hold a copy, so closing alone does not stop epoll.
-        self._epoll.unregister(fd)
-        os.close(fd)
-
-    def watch_exit(self, pid: int, on_exit: OnExit) -> int:
-        """Call back when the child has exited. Return a pidfd that the caller may `close` before that, or -1."""
-        try:
-            pidfd = os.pidfd_open(pid)
-        except OSError:  # out of file descriptors, or already reaped by other code
-            return super().watch_exit(pid, on_exit)
-        try:
-            self._epoll.register(pidfd, select.EPOLLIN)
-        except OSError:
-            os.close(pidfd)
-            raise
-        self._callbacks[pidfd] = on_exit
-        self._pidfds.add(pidfd)
-        return pidfd
-
-    def _on_ready(self) -> None:
-        for fd, _ in self._epoll.poll(0):
-            # An earlier callback of this round may have closed it.
-            if callback := self._callbacks.get(fd):
-                if fd in self._pidfds:
-                    self.close(fd)
-                callback()
 
 
 def _wait(pid: int) -> int | None:

@@ -15,7 +15,7 @@ from hookline.runners.process.job import ChildJob
 from hookline.runners.process.limits import refusal
 from hookline.runners.process.reaper import REAPER, signal_group
 from hookline.runners.process.status import STATUSES
-from hookline.runners.process.watcher import Watcher, watcher_for
+from hookline.runners.process.watcher import Watcher
 
 _READ_BYTES = 1 << 16
 # Then the loop gets its turn, however fast the worker writes.
@@ -68,7 +68,7 @@ class WorkerProcess:
         self._watched: set[str] = set()
         self.pid = self._spawn()
         REAPER.running.add(self.pid)
-        self._watcher: Watcher = watcher_for(self._loop)
+        self._watcher: Watcher = Watcher(self._loop)
         try:
             self._watch("stdout", self._read_stdout)
             self._watch("stderr", self._read_stderr)
