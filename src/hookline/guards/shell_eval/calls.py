@@ -2,15 +2,13 @@
 
 import posixpath
 import re
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol, TypedDict, Unpack
+from typing import NamedTuple, TypedDict
 
 from hookline.guards.facts import OPTIONS, SHELLS
 from hookline.guards.shell_eval.grammar import GRAMMARS, split
 from hookline.guards.shell_eval.words import UNKNOWN
-from hookline.shell.pieces import Item
 
 
 class Stream(NamedTuple):
@@ -142,16 +140,18 @@ class Call:
     def _dashed(self) -> tuple[tuple[int, str], ...]:
         return tuple((index, word) for index, word in enumerate(self.words) if word[:1] == "-" and index)
 
-    def value_of(self, *flags: str) -> str | None:
-        """The value of the first of these flags: the word behind it, or behind its `=`."""
+    def values_of(self, *flags: str) -> Iterator[str]:
+        """The values of these flags: the word behind one, behind its `=`, or in the same word, as in -ofile."""
         for index, word in self._dashed:
             name, equals, value = word.partition("=")
             if name in flags:
-                return value if equals else next(iter(self.words[index + 1 :]), None)
-            # -ofile
-            if not word.startswith("--") and (short := word[:2]) in flags and word != short:
-                return word[2:]
-        return None
+                yield value if equals else next(iter(self.words[index + 1 : index + 2]), "")
+            elif not word.startswith("--") and word[:2] in flags:
+                yield word[2:]
+
+    def value_of(self, *flags: str) -> str | None:
+        """The value of the first of these flags."""
+        return next(self.values_of(*flags), None)
 
     def path(self, operand: str) -> str:
         """An operand as an absolute path, as far as it is known."""
@@ -211,85 +211,3 @@ def _read_flag(word: str, with_value: frozenset[str]) -> tuple[list[str], bool]:
         if f"-{char}" in with_value:
             return found, at == len(word) - 1
     return found, word in with_value
-
-
-class Reader(Protocol):
-    """The interface of the command reader for programs that run others; `Commands` implements it."""
-
-    calls: list[Call]
-    cwd: str
-    home: str
-    project: str
-    given: set[str]
-    made_by: list[str]
-    """The calls of the substitutions in the command that is being read."""
-
-    @property
-    def substituted(self) -> Stream:
-        """The output of the substitutions in the command that is being read, where that is not known."""
-
-    def start_command(self) -> None:
-        """Forgets the substitutions of the command before."""
-
-    def emit(self, words: Sequence[str], **surroundings: Unpack[Surroundings]) -> Stream:
-        """Adds a call and those that it makes in turn; returns what it writes to its output."""
-
-    def simple(self, words: list[str], *, is_plain: bool, **surroundings: Unpack[Surroundings]) -> Stream:
-        """One simple command, with its alias replaced."""
-
-    def inner(
-        self,
-        text: str,
-        stdin: Stream = NOTHING,
-        *,
-        arguments: Sequence[str] = (),
-        via: tuple[str, ...] = (),
-        given: frozenset[str] = frozenset(),
-        is_same_shell: bool = False,
-    ) -> Stream:
-        """Reads a command that another one hands to a shell."""
-
-    def doubt(self, sentence: str) -> None:
-        """Notes something that can't be known."""
-
-    def guessing(self) -> AbstractContextManager[None]:
-        """Reads a text that may be no command at all: what can't be known about it is not noted."""
-
-    def spend(self, steps: int) -> None:
-        """Counts steps; past the budget nothing more is read."""
-
-    def define(self, name: str, body: tuple[Item, ...]) -> None:
-        """Notes a function."""
-
-    def values(self, name: str) -> tuple[str, ...] | None:
-        """The values that a variable may have; None where it was not set here."""
-
-    def assign(self, name: str, *values: str) -> None:
-        """Gives a variable the values that it may have."""
-
-    def forget(self, *names: str) -> None:
-        """Makes variables unknown, or all of them if none is named."""
-
-    def refer(self, name: str) -> None:
-        """Makes a variable unknown for good: another name writes to it."""
-
-    def assigned(self, pairs: Sequence[str]) -> AbstractContextManager[None]:
-        """Sets variables, as `NAME=value`, for one command."""
-
-    def scoped(self) -> AbstractContextManager[None]:
-        """A subshell: its directory and its variables are its own."""
-
-    def piped(self) -> AbstractContextManager[None]:
-        """A part of a pipeline: in some shells its variables are its own, in others they are not."""
-
-    def elsewhere(self) -> AbstractContextManager[None]:
-        """Another machine or container: what is relative there is not below this project."""
-
-    def alias(self, name: str, text: str) -> None:
-        """Gives a word another meaning for the rest of the command."""
-
-    def written(self, path: str) -> Stream | None:
-        """The text that this command has written to a file; None for a file that it did not write."""
-
-    def change_directory(self, directory: str) -> None:
-        """Follows `cd`."""

@@ -9,14 +9,19 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from hookline.guards.facts import data, patterns
 from hookline.guards.path_kinds import is_secret
-from hookline.guards.shell_eval.calls import Call, Reader
+from hookline.guards.shell_eval.calls import Call
 from hookline.guards.shell_eval.interpreters import pieces
 from hookline.guards.shell_eval.literals import Code, Literal
 from hookline.guards.shell_eval.words import SECRET, UNKNOWN, is_known
 from hookline.protocol.text.secret_names import is_secret_variable
+
+if TYPE_CHECKING:
+    from hookline.guards.shell_eval.commands import Commands
 
 _P = patterns("code")
 _HARMLESS = frozenset(data("languages")["harmless"].split())
@@ -55,7 +60,7 @@ _NEEDS = {
 }
 
 
-def follow(commands: Reader, call: Call) -> None:
+def follow(commands: "Commands", call: Call) -> None:
     """Adds what the code that a call gives to an interpreter does."""
     for stream, language in pieces(commands, call):
         if not stream.is_given:
@@ -72,10 +77,10 @@ def follow(commands: Reader, call: Call) -> None:
             read(commands, text, language or call.program)
 
 
-def read(commands: Reader, text: str, language: str) -> None:
+def read(commands: "Commands", text: str, language: str) -> None:
     """Adds what a piece of code does."""
     commands.spend(4 * len(text))
-    text = _BLANKS.sub(lambda found: "\n" if "\n" in found[0] else " ", text)
+    text = _collapsed(text)
     if language in ("sed", "gsed"):
         _sed(commands, text)
         return
@@ -101,9 +106,13 @@ def read(commands: Reader, text: str, language: str) -> None:
     _started(commands, code, language)
 
 
+def _collapsed(text: str) -> str:
+    return _BLANKS.sub(lambda found: "\n" if "\n" in found[0] else " ", text)
+
+
 def is_harmless(text: str) -> bool:
     """Whether code in any language starts, deletes and opens nothing, as far as its names show."""
-    code = Code(text, "")
+    code = Code(_collapsed(text), "")
     if _P["mark"].search(code.text) or any(each.is_command or _P["pipe"].match(each.text) for each in code.literals):
         return False
     inside = [each.text for each in code.literals if _P["interpolated"].search(each.text)]
@@ -128,15 +137,15 @@ def prints_environment(given: Code) -> bool:
 class _Files:
     """The files that a piece of code deletes and writes, by the literals that name them."""
 
-    def __init__(self, commands: Reader, code: Code) -> None:
+    def __init__(self, commands: "Commands", code: Code) -> None:
         self._commands = commands
         self._code = code
 
     def judge(self) -> None:
         """Adds a call for each file that the code deletes, writes or opens to write."""
         for found in _P["effects"].finditer(self._code.text):
-            self._commands.spend(_EFFECT_STEPS)
             arguments = self._arguments(found.end())
+            self._commands.spend(_EFFECT_STEPS + len(arguments))
             before = "" if found["method"] or "\ue010" not in arguments else arguments
             paths = self._paths(before) or ([] if before else self._owner(found.start(), arguments))
             if found["tree"]:
@@ -171,10 +180,15 @@ class _Files:
         before = re.split(r"[;\n=]", text[max(0, at - 80) : at])[-1] if text[at - 1 : at] == "." else ""
         if "\ue010" in before:
             return self._paths(before)
-        found = []
-        for name in re.findall(r"[$@]?\b[A-Za-z_]\w*", f"{before} {arguments}")[:4]:
-            bound = rf"(?<!\w){re.escape(name)}\b(?:\s*=(?![=>])|\s+in\b)([^;\n]{{0,{_LONGEST_ARGUMENTS}}})"
-            found += [path for each in re.findall(bound, text)[:4] for path in self._paths(each)]
+        names = re.findall(r"[$@]?\b[A-Za-z_]\w*", f"{before} {arguments}")[:4]
+        return [path for name in names for each in self._bound.get(name, ())[:4] for path in self._paths(each)]
+
+    @cached_property
+    def _bound(self) -> dict[str, list[str]]:
+        """The expressions that variables get, by their names."""
+        found: dict[str, list[str]] = {}
+        for each in _P["binding"].finditer(self._code.text):
+            found.setdefault(each[1], []).append(each[2])
         return found
 
     def _paths(self, expression: str) -> list[str]:
@@ -196,7 +210,7 @@ class _Files:
         return _P["value_inside"].sub(UNKNOWN, text)
 
 
-def _private(commands: Reader, code: Code, text: str) -> None:
+def _private(commands: "Commands", code: Code, text: str) -> None:
     """Files with secrets that code reads, and secret variables that it sends."""
     if _P["reads"].search(code.text):
         for name in (each.text.removeprefix("<").strip() for each in code.literals if "\n" not in each.text):
@@ -211,7 +225,7 @@ def _private(commands: Reader, code: Code, text: str) -> None:
             commands.emit(("send-secret",))
 
 
-def _loaded(commands: Reader, code: Code, language: str) -> None:
+def _loaded(commands: "Commands", code: Code, language: str) -> None:
     """Is unsure about code that runs its input, calls functions by texts, or reaches the system around them."""
     is_file = any(each.text in _INPUT_FILES for each in code.literals)
     if (is_file and _P["loads"].search(code.text)) or (
@@ -228,7 +242,7 @@ def _loaded(commands: Reader, code: Code, language: str) -> None:
         commands.doubt("code gives another name to what starts programs")
 
 
-def _sed(commands: Reader, text: str) -> None:
+def _sed(commands: "Commands", text: str) -> None:
     for found in _P["sed_command"].finditer(text):
         if found[1]:
             commands.inner(found[1], via=("sed",))
@@ -242,7 +256,7 @@ def _sed(commands: Reader, text: str) -> None:
         commands.emit(("tee" if found[1] in "wW" else "cat", found[2].strip()), via=("sed",))
 
 
-def _started(commands: Reader, code: Code, language: str) -> None:
+def _started(commands: "Commands", code: Code, language: str) -> None:
     """Reads the programs that code starts; what is no literal is unsure."""
     started = [*_run_by_language(code, language), *_opened(code, language)]
     for found in _P["starts"].finditer(code.text):
@@ -317,7 +331,7 @@ def _is_meant(found: re.Match[str], code: Code, language: str) -> bool:
     return is_definition is None
 
 
-def _start(commands: Reader, literals: list[Literal]) -> None:
+def _start(commands: "Commands", literals: list[Literal]) -> None:
     if not literals or not all(each.is_plain for each in literals):
         commands.doubt("code starts a program that is not a literal")
         return

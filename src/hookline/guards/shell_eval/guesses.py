@@ -2,10 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from hookline.guards.facts import ESCAPING, FETCHING, GUESSED, OPTIONS, PASSING, READING, TELLING
-from hookline.guards.shell_eval.calls import Call, Reader
+from hookline.guards.shell_eval.calls import Call
 from hookline.guards.shell_eval.prefixes import go_on
+
+if TYPE_CHECKING:
+    from hookline.guards.shell_eval.commands import Commands
 
 # What stands before a command in the value of an option, or in a line: `--exec=`, `-c`.
 _OPTION = re.compile(r"--?[\w-]+=|-\w(?=[a-z]+ )")
@@ -18,7 +22,7 @@ _MOST_LINES = 50
 _SILENT = FETCHING | READING | PASSING | TELLING
 
 
-def guess(commands: Reader, call: Call) -> None:
+def guess(commands: "Commands", call: Call) -> None:
     """Reads what an unknown program may run: the words from the name of a program on, or a text that begins with one.
 
     Nothing is unsure about a guess: it may be no command at all.
@@ -38,7 +42,7 @@ def guess(commands: Reader, call: Call) -> None:
                 commands.inner(text, via=(*call.via, call.program))
 
 
-def guess_values(commands: Reader, call: Call) -> None:
+def guess_values(commands: "Commands", call: Call) -> None:
     """Reads the values of options and settings that begin with the name of a program: `--command=`, `ExecStart=`."""
     if call.program in _SILENT or call.program in _WITH_MESSAGES:
         return

@@ -3,12 +3,15 @@
 import re
 from contextlib import ExitStack, nullcontext
 from itertools import islice, product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.guards.shell_eval.calls import ANYTHING, FILE, NOTHING, Reader, Stream, merged
+from hookline.guards.shell_eval.calls import ANYTHING, FILE, NOTHING, Stream, merged
 from hookline.guards.shell_eval.shells import RUN_LATER, is_code, is_run
 from hookline.guards.shell_eval.words import OUTPUT, SECRET, UNKNOWN, Expander, counted
 from hookline.shell.pieces import Item, Text, Word
+
+if TYPE_CHECKING:
+    from hookline.guards.shell_eval.commands import Commands
 
 _SKIPPED = frozenset(("then", "elif", "else", "do", "!"))
 # Words and operators that begin something with an end of its own, and that end.
@@ -49,7 +52,7 @@ class _Group(NamedTuple):
 class Run:
     """One pass over the words and operators of a script, in the order in which the shell would take them."""
 
-    def __init__(self, commands: Reader, items: tuple[Item, ...], expander: Expander, stdin: Stream) -> None:
+    def __init__(self, commands: "Commands", items: tuple[Item, ...], expander: Expander, stdin: Stream) -> None:
         self._commands = commands
         self._items = items
         self._expander = expander

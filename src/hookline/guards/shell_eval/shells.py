@@ -2,39 +2,30 @@
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from hookline.guards.shell_eval.calls import Call, Reader, Stream
+from hookline.guards.facts import patterns
+from hookline.guards.shell_eval.calls import Call, Stream
 from hookline.guards.shell_eval.grammar import shell_grammar
 from hookline.guards.shell_eval.prefixes import rest_behind, taken
 from hookline.guards.shell_eval.words import OUTPUT, UNKNOWN, counted, is_known
 
-# What people put into eval on purpose.
-_TRUSTED_EVAL = re.compile(
-    r"(?:ssh-agent|direnv|pyenv|rbenv|nodenv|goenv|jenv|brew|conda|mamba|starship|zoxide|fnm|opam|dircolors|minikube"
-    r"|docker-machine|podman|fzf|thefuck|atuin|mise|rtx|asdf|luarocks|keychain|gpg-agent|resize|lesspipe|mcfly|vagrant"
-    r"|register-python-argcomplete|(?:hookline|kubectl|helm|gh|npm) completion)\b"
-)
+if TYPE_CHECKING:
+    from hookline.guards.shell_eval.commands import Commands
+
+_P = patterns("programs")
 # A shell runs the values of these by itself.
 RUN_LATER = frozenset(("PROMPT_COMMAND", "BASH_ENV", "ENV", "PS0", "PS4"))
-# Other programs do so with variables of such names.
-_RUN_BY_PROGRAMS = re.compile(
-    r"\w*(?:PAGER|EDITOR|VISUAL|BROWSER|ASKPASS|WRAPPER|_CMD|_COMMAND|FCEDIT|_RSH|_DIFF|_OPENER)"
-    r"|LESSOPEN|LESSCLOSE|SHELL|MAKEFLAGS_SHELL|GIT_SSH|MANROFFOPT|npm_config_script_shell"
-)
-# Their values have code in them, or name files that are run.
-_CODE_IN = re.compile(
-    r"(?:MAKEFLAGS|GNUMAKEFLAGS)=.*(?:--eval|-E|\$[({])|ZDOTDIR=(?:/tmp|/dev/shm|/var/tmp)|JAVA_TOOL_OPTIONS=.*-(?:javaagent|agentpath|agentlib)"
-)
 
 
 def is_run(name: str) -> bool:
     """Whether a shell or another program runs the value of a variable."""
-    return name in RUN_LATER or _RUN_BY_PROGRAMS.fullmatch(name) is not None
+    return name in RUN_LATER or _P["run_by_programs"].fullmatch(name) is not None
 
 
 def is_code(assignment: str) -> bool:
     """Whether `NAME=value` makes a program run code that is not read here."""
-    return _CODE_IN.match(assignment) is not None
+    return _P["code_in"].match(assignment) is not None
 
 
 STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
@@ -42,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _DESCRIPTOR = re.compile(r"(?:/dev|/proc/(?:self|\d+))/fd/\d+")
 
 
-def shell(commands: Reader, call: Call) -> Stream | None:
+def shell(commands: "Commands", call: Call) -> Stream | None:
     """Follows a shell: its -c, its script, or what it reads from a pipe."""
     grammar = shell_grammar(call.program)
     parts = taken(commands, call, grammar)
@@ -64,7 +55,7 @@ def shell(commands: Reader, call: Call) -> Stream | None:
     return run_file(commands, call, rest[0])
 
 
-def run_file(commands: Reader, call: Call, file: str, *, is_same_shell: bool = False) -> Stream | None:
+def run_file(commands: "Commands", call: Call, file: str, *, is_same_shell: bool = False) -> Stream | None:
     """A script. One that this command has not written is taken as it is: it is a file like any program."""
     if OUTPUT in file:
         return run_stream(commands, commands.substituted)
@@ -77,7 +68,7 @@ def run_file(commands: Reader, call: Call, file: str, *, is_same_shell: bool = F
     return None
 
 
-def run_stream(commands: Reader, stream: Stream, *, is_same_shell: bool = False) -> Stream | None:
+def run_stream(commands: "Commands", stream: Stream, *, is_same_shell: bool = False) -> Stream | None:
     """A shell that reads its commands from a pipe: a literal is read, anything else is unsure."""
     if not stream.is_given:
         return None
@@ -90,19 +81,19 @@ def run_stream(commands: Reader, stream: Stream, *, is_same_shell: bool = False)
     return None
 
 
-def evaluate(commands: Reader, call: Call) -> Stream | None:
+def evaluate(commands: "Commands", call: Call) -> Stream | None:
     """Follows eval, which changes variables of this shell."""
     text = " ".join(word for word in call.words[1:] if word != "--")
     if is_known(text):
         return commands.inner(text, call.stdin, is_same_shell=True)
     made_by = [each for each in commands.made_by if each]
-    if text.strip() == UNKNOWN and len(made_by) == 1 and _TRUSTED_EVAL.match(made_by[0]):
+    if text.strip() == UNKNOWN and len(made_by) == 1 and _P["trusted_eval"].match(made_by[0]):
         return None
     commands.forget()
     return commands.inner(text, call.stdin, given=call.given | {"unknown"}, is_same_shell=True)
 
 
-def source(commands: Reader, call: Call) -> Stream | None:
+def source(commands: "Commands", call: Call) -> Stream | None:
     """Follows a script that the shell reads itself: it may set any variable."""
     if not call.operands:
         return None
@@ -113,14 +104,13 @@ def source(commands: Reader, call: Call) -> Stream | None:
     return output
 
 
-def cd(commands: Reader, call: Call) -> Stream | None:
+def cd(commands: "Commands", call: Call) -> None:
     """Follows a change of the directory."""
     target = call.operands[0] if call.operands else commands.home
     commands.change_directory(UNKNOWN if target == "-" else target)
-    return None
 
 
-def declare(commands: Reader, call: Call) -> Stream | None:
+def declare(commands: "Commands", call: Call) -> None:
     """Notes variables. Attributes may change their values, and a reference writes to another one."""
     flags = call.flags
     if not all(is_known(word.partition("=")[0]) for word in call.operands):
@@ -139,51 +129,46 @@ def declare(commands: Reader, call: Call) -> Stream | None:
                 commands.refer(word)
     elif call.program == "local":
         commands.forget(*[word for word in call.operands if "=" not in word] or ["_"])
-    return None
 
 
-def write_variables(commands: Reader, call: Call) -> Stream | None:
+def write_variables(commands: "Commands", call: Call) -> None:
     """Programs of the shell that write to the variables that their words name."""
     names = {found for word in call.words[1:] for found in _NAME.findall(word.partition("[")[0])}
     if not all(map(is_known, call.words)):
         commands.forget()
     commands.forget(*names or ("_",))
-    return None
 
 
-def printf(commands: Reader, call: Call) -> Stream | None:
+def printf(commands: "Commands", call: Call) -> None:
     """Follows `printf -v NAME`."""
     if len(call.words) > 1 and call.words[1].startswith("-v"):
         name = (call.words[1][2:] or next(iter(call.words[2:]), "")).partition("[")[0]
         commands.forget(name) if is_known(name) else commands.forget()
-    return None
 
 
-def let(commands: Reader, call: Call) -> Stream | None:
+def let(commands: "Commands", call: Call) -> None:
     """Follows a calculation."""
     commands.forget(*(name for word in call.words[1:] for name in counted(word)), "_")
-    return None
 
 
-def wait(commands: Reader, call: Call) -> Stream | None:
+def wait(commands: "Commands", call: Call) -> None:
     """Follows `wait -p NAME`."""
-    return write_variables(commands, call) if any(word.startswith("-p") for word in call.words[1:]) else None
+    if any(word.startswith("-p") for word in call.words[1:]):
+        write_variables(commands, call)
 
 
-def alias(commands: Reader, call: Call) -> Stream | None:
+def alias(commands: "Commands", call: Call) -> None:
     """Stores an alias and its text."""
     for name, text in _assignments(call):
         commands.alias(name, text)
         commands.inner(text)
-    return None
 
 
-def hash_(commands: Reader, call: Call) -> Stream | None:
+def hash_(commands: "Commands", call: Call) -> None:
     """Follows `hash -p FILE NAME`, which makes a word another program."""
     if "-p" in call.flags and len(call.operands) > 1:
         for name in call.operands[1:]:
             commands.alias(name, call.operands[0])
-    return None
 
 
 def _assignments(call: Call) -> Iterator[tuple[str, str]]:
@@ -193,47 +178,33 @@ def _assignments(call: Call) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def read(commands: Reader, call: Call) -> Stream | None:
-    """Notes the variables that are read from a pipe: its line, if it is a literal."""
+def read(commands: "Commands", call: Call) -> None:
+    """Notes the variables that are read from a pipe: its line, if it is a literal and no option changes it."""
     text = call.stdin.text
     names = [word for word in call.operands if _NAME.fullmatch(word)]
     write_variables(commands, call)
-    if (
-        text is not None
-        and is_known(text)
-        and "\\" not in text
-        and "\n" not in text.strip()
-        and len(names) == 1
-        and not _has_value(call)
-    ):
+    is_plain = not any(word.startswith("-") and word != "-r" for word in call.words[1:]) and len(names) == 1
+    if is_plain and text is not None and is_known(text) and "\\" not in text and "\n" not in text.strip():
         commands.assign(names[0], text.strip())
     else:
         commands.forget("REPLY", *names)
-    return None
 
 
-def _has_value(call: Call) -> bool:
-    """Whether `read` has options that change what it reads."""
-    return any(word.startswith("-") and word != "-r" for word in call.words[1:])
-
-
-def set_(commands: Reader, call: Call) -> Stream | None:
+def set_(commands: "Commands", call: Call) -> None:
     """Notes the positional parameters."""
     if call.operands:
         commands.assign("@", *call.operands)
         commands.assign("*", *call.operands)
     for index, word in enumerate(call.operands, 1):
         commands.assign(str(index), word)
-    return None
 
 
-def shift(commands: Reader, _: Call) -> Stream | None:
+def shift(commands: "Commands", _: Call) -> None:
     """Makes the positional parameters unknown."""
     commands.forget("@", "*", *map(str, range(10)))
-    return None
 
 
-def trap(commands: Reader, call: Call) -> Stream | None:
+def trap(commands: "Commands", call: Call) -> Stream | None:
     """Follows the command that a signal starts, at any time: it may set any variable that it names."""
     if not call.operands or call.operands[0] == "-":
         return None
@@ -242,6 +213,6 @@ def trap(commands: Reader, call: Call) -> Stream | None:
     return commands.inner(call.operands[0], given=call.given)
 
 
-def later(commands: Reader, call: Call) -> Stream | None:
+def later(commands: "Commands", call: Call) -> Stream | None:
     """Programs that run later what they are given now."""
     return run_stream(commands, call.stdin)

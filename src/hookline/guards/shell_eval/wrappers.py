@@ -1,16 +1,58 @@
 """The table of programs that run other programs, with the functions that read their arguments."""
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from hookline.guards.facts import SHELLS
 from hookline.guards.shell_eval import code, guesses, listings, prefixes, programs, sessions, shells
-from hookline.guards.shell_eval.calls import Call, Reader, Stream
+from hookline.guards.shell_eval.calls import Call, Stream
 from hookline.guards.shell_eval.grammar import GRAMMARS, subcommand_of
 
-Follow = Callable[[Reader, Call], Stream | None]
+if TYPE_CHECKING:
+    from hookline.guards.shell_eval.commands import Commands
+
+Follow = Callable[["Commands", Call], Stream | None]
+
+# What the shell does itself takes texts and values.
+_SHELL_ITSELF: Mapping[str, Follow] = {
+    "env": prefixes.env,
+    "eval": shells.evaluate,
+    **dict.fromkeys(("export", "declare", "local", "readonly", "typeset"), shells.declare),
+    "alias": shells.alias,
+    "hash": shells.hash_,
+    "read": shells.read,
+    "printf": shells.printf,
+    "let": shells.let,
+    "set": shells.set_,
+    "trap": shells.trap,
+}
+_WRITING_VARIABLES = """mapfile readarray getopts unset vared zparseopts integer float nameref sysread zstat strftime
+    compgen enable print"""
+_FOLLOWS: Mapping[str, Follow] = {
+    **_SHELL_ITSELF,
+    **dict.fromkeys(("source", "."), shells.source),
+    **dict.fromkeys(("cd", "pushd"), shells.cd),
+    **dict.fromkeys(_WRITING_VARIABLES.split(), shells.write_variables),
+    "wait": shells.wait,
+    "shift": shells.shift,
+    **dict.fromkeys(("at", "batch", "newgrp"), shells.later),
+    **dict.fromkeys(("xargs", "gxargs"), listings.xargs),
+    "parallel": listings.parallel,
+    **dict.fromkeys(("find", "gfind"), listings.find),
+    **dict.fromkeys(("fd", "fdfind"), listings.fd),
+    "ssh": programs.ssh,
+    "git": programs.git,
+    **dict.fromkeys((*programs.TEXTS, "gtar", "bsdtar"), programs.texts),
+    "cargo": programs.cargo,
+    **dict.fromkeys(("make", "gmake"), programs.make),
+    **dict.fromkeys(("tmux", "screen", "xterm", "gnome-terminal", "konsole"), programs.terminal),
+    **dict.fromkeys(sessions.EDITORS, sessions.editor),
+    **dict.fromkeys(sessions.DEBUGGERS, sessions.debugger),
+    **dict.fromkeys(sessions.DATABASES, sessions.database),
+}
 
 
-def follow(commands: Reader, call: Call) -> Stream | None:
+def follow(commands: "Commands", call: Call) -> Stream | None:
     """Adds what a call runs in turn; returns the output where it is known from that."""
     program = call.program
     if "/" in call.words[0] and (written := commands.written(call.path(call.words[0]))) is not None:
@@ -31,82 +73,10 @@ def follow(commands: Reader, call: Call) -> Stream | None:
     return None
 
 
-def _script(commands: Reader, written: Stream) -> Stream | None:
+def _script(commands: "Commands", written: Stream) -> Stream | None:
     """A script that this command has written before."""
     first = (written.text or "").partition("\n")[0]
     if first.startswith("#!") and not first.rstrip().endswith("sh"):
         code.read(commands, written.text or "", first.rsplit("/", 1)[-1].rsplit(" ", 1)[-1])
         return None
     return shells.run_stream(commands, written)
-
-
-# What the shell does itself takes texts and values.
-_SHELL_ITSELF = frozenset(
-    (
-        "export",
-        "declare",
-        "local",
-        "readonly",
-        "typeset",
-        "alias",
-        "hash",
-        "read",
-        "printf",
-        "set",
-        "trap",
-        "let",
-        "eval",
-        "env",
-    )
-)
-_FOLLOWS: Mapping[str, Follow] = {
-    "env": prefixes.env,
-    "eval": shells.evaluate,
-    **dict.fromkeys(("source", "."), shells.source),
-    **dict.fromkeys(("cd", "pushd"), shells.cd),
-    **dict.fromkeys(("export", "declare", "local", "readonly", "typeset"), shells.declare),
-    "alias": shells.alias,
-    "hash": shells.hash_,
-    "read": shells.read,
-    "printf": shells.printf,
-    **dict.fromkeys(
-        (
-            "mapfile",
-            "readarray",
-            "getopts",
-            "unset",
-            "vared",
-            "zparseopts",
-            "integer",
-            "float",
-            "nameref",
-            "sysread",
-            "zstat",
-            "strftime",
-            "compgen",
-            "enable",
-            "print",
-        ),
-        shells.write_variables,
-    ),
-    "let": shells.let,
-    "wait": shells.wait,
-    "set": shells.set_,
-    "shift": shells.shift,
-    "trap": shells.trap,
-    **dict.fromkeys(("at", "batch", "newgrp"), shells.later),
-    **dict.fromkeys(("xargs", "gxargs"), listings.xargs),
-    "parallel": listings.parallel,
-    **dict.fromkeys(("find", "gfind"), listings.find),
-    **dict.fromkeys(("fd", "fdfind"), listings.fd),
-    "ssh": programs.ssh,
-    "git": programs.git,
-    **dict.fromkeys(programs.TEXTS, programs.texts),
-    **dict.fromkeys(("gtar", "bsdtar"), programs.texts),
-    "cargo": programs.cargo,
-    **dict.fromkeys(("make", "gmake"), programs.make),
-    **dict.fromkeys(("tmux", "screen", "xterm", "gnome-terminal", "konsole"), programs.terminal),
-    **dict.fromkeys(sessions.EDITORS, sessions.editor),
-    **dict.fromkeys(sessions.DEBUGGERS, sessions.debugger),
-    **dict.fromkeys(sessions.DATABASES, sessions.database),
-}
