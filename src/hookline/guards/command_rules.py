@@ -1,14 +1,16 @@
 """Evaluates the rules of a pack for a shell command."""
 
+import posixpath
 import re
 from functools import lru_cache
 
+from hookline.guards.facts import SHELLS, data
 from hookline.guards.findings import UNSURE, Finding, Subject
 from hookline.guards.rules import Rule, load
 from hookline.guards.shell_eval.calls import Call
 from hookline.guards.shell_eval.commands import Commands
-from hookline.guards.shell_eval.downloads import note_downloads
 
+_PROGRAMS = data("transfers")["programs"]
 _PLAIN_WRAPPERS = frozenset(("sudo", "doas", "nohup", "time", "nice", "ionice", "command", "exec", "timeout", "stdbuf"))
 _SETS_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
@@ -49,5 +51,36 @@ def read(command: str, cwd: str, home: str, project: str) -> Commands:
     """The calls in a command."""
     commands = Commands(cwd=cwd, home=home, project=project)
     commands.read(command)
-    note_downloads(commands)
+    _note_downloads(commands)
     return commands
+
+
+def _note_downloads(commands: Commands) -> None:
+    """Adds a call of its own for each downloaded file that is run later in the same command."""
+    downloaded: set[str] = set()
+    for call in list(commands.calls):
+        if call.program in _PROGRAMS["downloading"]:
+            downloaded |= _files(call)
+        elif downloaded and _runs(call) & downloaded:
+            commands.emit(("run-download",))
+            return
+
+
+def _files(call: Call) -> set[str]:
+    target = call.value_of("-o", "--output", "-O", "--output-document") if call.program != "curl" else None
+    target = call.value_of("-o", "--output") if call.program == "curl" else target
+    found = {call.path(each) for each in (*call.writes, *([target] if target else []))}
+    folder = call.value_of("-P", "--directory-prefix", "--output-dir") or "."
+    for word in call.words[1:]:
+        # wget, and curl -O, name the file after the address.
+        is_address = re.match(r"https?://", word) or re.match(r"[\w-]+(?:\.[\w-]+)+/", word)
+        if is_address and (call.program != "curl" or call.flags & {"-O", "--remote-name"}):
+            found.add(call.path(f"{folder}/{posixpath.basename(word.split('?')[0])}"))
+    return found
+
+
+def _runs(call: Call) -> set[str]:
+    found = {call.path(call.words[0])} if "/" in call.words[0] else set()
+    if call.program in SHELLS or call.program in _PROGRAMS["running_files"]:
+        found |= {call.path(each) for each in call.operands[:1]}
+    return found

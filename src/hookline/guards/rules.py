@@ -37,9 +37,17 @@ import msgspec
 from hookline.guards.path_kinds import PLACES, SPARED, is_spared, kinds_of
 from hookline.guards.shell_eval.calls import LONGEST_LINE, Call
 from hookline.guards.shell_eval.commands import Commands
-from hookline.guards.shell_eval.searches import SEEKING, seeks_secrets
-from hookline.guards.shell_eval.sent import SENDING, sent_by
-from hookline.guards.shell_eval.transfers import changed_by, mounted_by, read_by, sources_of, written_by
+from hookline.guards.shell_eval.transfers import (
+    SEEKING,
+    SENDING,
+    changed_by,
+    mounted_by,
+    read_by,
+    seeks_secrets,
+    sent_by,
+    sources_of,
+    written_by,
+)
 from hookline.guards.shell_eval.words import SECRET
 
 ACTIONS = ("deny", "ask")

@@ -1,40 +1,45 @@
-"""The files that a call reads, writes and sends."""
+"""The files that a call reads, writes and searches, and the texts that it sends."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from hookline.guards.facts import READING
+from hookline.guards.facts import READING, data, patterns
+from hookline.guards.path_kinds import kinds_of
 from hookline.guards.shell_eval.calls import Call
+from hookline.guards.shell_eval.words import ENTRY
+from hookline.protocol.text.secret_names import asks_for_secrets
 
-_COPYING = frozenset(("cp", "mv", "install", "ln", "rsync", "scp"))
-_UNPACKING = frozenset(("tar", "gtar", "bsdtar", "unzip", "7z"))
-# Their first operand is a pattern or a program, unless a flag gives that.
-_SEARCHING = frozenset(
-    ("grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "jq", "yq", "perl", "tr")
-)
-_DELETING = frozenset(("rm", "unlink", "shred", "srm", "rimraf", "trash", "wipe", "trash-put"))
-_TEMPLATE = re.compile(
-    r"\.(?:example|sample|template|dist|tmpl|defaults?)$|(?:example|sample|template)\.env$", re.IGNORECASE
-)
-_PATTERN_FLAGS = frozenset(("-e", "-f", "--regexp", "--expression", "--file", "--from-file"))
+_RAW = data("transfers")
+_PROGRAMS = {name: frozenset(programs) for name, programs in _RAW["programs"].items()}
+_FLAGS = {name: frozenset(flags) for name, flags in _RAW["flags"].items()}
+_P = patterns("transfers")
+_CAREFUL: Mapping[str, frozenset[str]] = {name: frozenset(flags) for name, flags in _RAW["careful"].items()}
+SENDING = _PROGRAMS["clients"] | _PROGRAMS["posting"]
+"""The programs that send something."""
+SEEKING = _PROGRAMS["grep"] | _CAREFUL.keys()
+"""The programs that search whole directories."""
+# Subcommands that are made for secrets.
+_FOR_SECRETS = (("secret",), ("auth",), ("variable",))
+_WHOLE = frozenset(("root", "system", "home", "project", "unknown"))
+_WORD = re.compile(r"(?i:\b(?:key|token|pass|auth)s?\b)")
 
 
 def written_by(call: Call) -> list[str]:
     """The files that a call writes: by redirection, by their place among its operands, or behind a flag."""
     found = list(call.writes)
     program, operands = call.program, call.operands
-    if program in ("tee", "touch", "truncate", "sponge"):
+    if program in _PROGRAMS["writing"]:
         found += operands
-    elif program in _COPYING:
+    elif program in _PROGRAMS["copying"]:
         found += [target] if (target := call.value_of("-t", "--target-directory")) else operands[-1:]
         found += [f"{operands[-1].rstrip('/')}/{each.rsplit('/', 1)[-1]}" for each in operands[:-1]]
-    elif program in _UNPACKING:
+    elif program in _PROGRAMS["unpacking"]:
         found += [target] if (target := _unpacked_to(call)) else []
     elif program == "dd":
         found += [word[3:] for word in call.words if word.startswith("of=")]
     elif program in ("sed", "perl") and any(flag.startswith("-i") for flag in call.words):
         found += operands[1:] or operands
-    elif program in ("curl", "wget", "gcc", "cc", "sort"):
+    elif program in _PROGRAMS["with_output"]:
         found += [target] if (target := call.value_of("-o", "-O", "--output", "--output-document")) else []
     return found
 
@@ -42,11 +47,11 @@ def written_by(call: Call) -> list[str]:
 def changed_by(call: Call) -> list[str]:
     """The files that a call writes, replaces or deletes. Copying the template of a file is how it begins."""
     program, operands = call.program, call.operands
-    if program in _DELETING:
+    if program in _PROGRAMS["deleting"]:
         return list(operands)
     if program == "git":
         return _changed_by_git(call)
-    if program == "touch" or (program in _COPYING and all(map(_TEMPLATE.search, sources_of(call)))):
+    if program == "touch" or (program in _PROGRAMS["copying"] and all(map(_P["template"].search, sources_of(call)))):
         return list(call.writes)
     return written_by(call)
 
@@ -70,22 +75,7 @@ def _shown_by_git(call: Call) -> list[str]:
     """The files whose text git shows: as paths, or as `commit:path`."""
     words = call.operands[1:]
     match call.operands[:1]:
-        case (
-            "show"
-            | "cat-file"
-            | "diff"
-            | "blame"
-            | "annotate"
-            | "difftool"
-            | "archive"
-            | "checkout-index"
-            | "hash-object"
-            | "format-patch"
-            | "range-diff"
-            | "diff-tree"
-            | "diff-index"
-            | "diff-files",
-        ):
+        case (subcommand,) if subcommand in _RAW["subcommands"]["git_shows"]:
             return [part for word in words for part in {word, word.rpartition(":")[2]}]
         case ("log" | "whatchanged" | "stash" | "reflog",) if call.flags & {"-p", "-u", "--patch", "-L", "-G", "-S"}:
             files = [call.value_of("-L") or ""]
@@ -97,15 +87,8 @@ def _shown_by_git(call: Call) -> list[str]:
 
 def mounted_by(call: Call) -> list[str]:
     """The directories, files and devices of this machine that a container gets."""
-    found: list[str] = []
-    words = call.words[1:]
-    for word, behind in zip(words, (*words[1:], ""), strict=False):
-        name, equals, value = word.partition("=")
-        given = value if equals else behind
-        if name in ("-v", "--volume", "--device") or (word.startswith("-v") and not word.startswith("--")):
-            found.append((given if name in ("-v", "--volume", "--device") else word[2:]).partition(":")[0])
-        elif name == "--mount":
-            found += re.findall(r"(?:^|,)(?:source|src)=([^,]+)", given)
+    found = [each.partition(":")[0] for each in call.values_of("-v", "--volume", "--device")]
+    found += [path for each in call.values_of("--mount") for path in re.findall(r"(?:^|,)(?:source|src)=([^,]+)", each)]
     return [each for each in found if each.startswith(("/", "~", "."))]
 
 
@@ -128,18 +111,13 @@ def read_by(call: Call) -> list[str]:
     """The files that a call reads and may pass on."""
     program = call.program
     own = _READERS.get(program)
-    if own is None and program in READING:
-        own = _operands
-    named = [file for flag in _FILE_FLAGS.get(program, ()) if (file := call.value_of(flag))]
-    return [*call.reads, *named, *(own(call) if own else ())]
-
-
-def _operands(call: Call) -> Sequence[str]:
-    return call.operands
+    operands = own(call) if own else call.operands if program in READING else ()
+    named = [file for flag in _RAW["files"].get(program, ()) if (file := call.value_of(flag))]
+    return [*call.reads, *named, *operands]
 
 
 def _searched(call: Call) -> Sequence[str]:
-    found = call.operands if call.flags & _PATTERN_FLAGS else call.operands[1:]
+    found = call.operands if call.flags & _FLAGS["pattern"] else call.operands[1:]
     return [*found, *(file for flag in ("--include", "-g", "--glob") if (file := call.value_of(flag)))]
 
 
@@ -168,8 +146,8 @@ def _sent(call: Call) -> list[str]:
 
 # Programs that do not read all of their operands; the others that read files are known by their names.
 _READERS: Mapping[str, Callable[[Call], Sequence[str]]] = {
-    **dict.fromkeys(_COPYING, sources_of),
-    **dict.fromkeys(_SEARCHING, _searched),
+    **dict.fromkeys(_PROGRAMS["copying"], sources_of),
+    **dict.fromkeys(_PROGRAMS["searching"], _searched),
     **dict.fromkeys(("curl", "wget", "http"), _sent),
     **dict.fromkeys(("docker", "podman", "kubectl", "oc", "nerdctl"), _copied_from_here),
     **dict.fromkeys(("python", "python3"), _given_to_module),
@@ -178,8 +156,60 @@ _READERS: Mapping[str, Callable[[Call], Sequence[str]]] = {
     "sqlite3": lambda call: call.operands[:1],
     "dd": lambda call: [word[3:] for word in call.words if word.startswith("if=")],
 }
-_FILE_FLAGS = {
-    "openssl": ("-in", "-inkey", "-key"),
-    **dict.fromkeys(("xargs", "gxargs", "parallel"), ("-a", "--arg-file")),
-    **dict.fromkeys(("mutt", "mail", "mailx", "s-nail", "swaks", "sendemail"), ("-a", "-A", "--attach")),
-}
+
+
+def sent_by(call: Call) -> Iterator[str]:
+    """The data that a web client sends, its address without the login, and headers without a known meaning."""
+    if call.program in _PROGRAMS["posting"] and call.operands[:1] not in _FOR_SECRETS:
+        yield from call.words[1:]
+        yield call.stdin.text or ""
+    if call.program not in _PROGRAMS["clients"] or _stays_here(call):
+        return
+    words = iter(call.words[1:])
+    for word in words:
+        name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
+        if not word.startswith("-"):
+            yield _P["login"].sub(r"\1", word)
+        elif name in _FLAGS["login"]:
+            _ = value if equals else next(words, "")
+        elif name in _FLAGS["data"]:
+            yield value if equals else next(words, "")
+        elif name in _FLAGS["headers"] and not _P["own_header"].match(
+            header := (value if equals else next(words, "")).strip()
+        ):
+            yield header
+
+
+def _stays_here(call: Call) -> bool:
+    """Whether all that a client sends goes to this machine, by addresses that nothing replaces."""
+    is_plain = call.flags <= _FLAGS["same_address"] and not call.assigned
+    return is_plain and bool(call.operands) and all(map(_P["here"].fullmatch, call.operands))
+
+
+def _gets_all_files(call: Call) -> bool:
+    """Whether it is run for everything that a search through directories finds."""
+    is_given = not {"find", "gfind", "xargs", "gxargs", "fd"}.isdisjoint(call.via)
+    return is_given and any(word.rpartition("/")[2] in ("*", ENTRY) for word in call.operands)
+
+
+def seeks_secrets(call: Call, home: str, project: str) -> bool:
+    """Whether a call searches a project, a home or the system for secrets, and not only in one kind of files."""
+    if call.program in _PROGRAMS["grep"]:
+        is_wide = bool(call.flags & _FLAGS["recursive"]) or "recurse" in (call.value_of("-d", "--directories") or "")
+    elif call.program in _CAREFUL:
+        is_wide = bool(call.flags & _CAREFUL[call.program])
+    else:
+        return False
+    pattern = call.value_of("-e", "--regexp")
+    if not is_wide:
+        return _gets_all_files(call) and asks_for_secrets(pattern or next(iter(call.operands), ""))
+    # Of a project one kind of files may be searched; elsewhere it is not the agent's business.
+    wanted = _WHOLE - {"project"} if call.flags & _FLAGS["narrowing"] else _WHOLE
+    operands = call.operands if pattern is not None else call.operands[1:]
+    pattern = pattern if pattern is not None else next(iter(call.operands), "")
+    # `token` alone is a usual word in sources; two such words are not.
+    count = len(_WORD.findall(pattern))
+    is_sought = asks_for_secrets(pattern) or count > 1 or ("-i" in call.flags and count > 0)
+    return is_sought and any(
+        not wanted.isdisjoint(kinds_of(call.path(each), home, project)) for each in operands or (".",)
+    )
