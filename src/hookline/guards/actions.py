@@ -1,46 +1,20 @@
 """The commands, files and texts in a tool call, independent of the name of the tool."""
 
 import posixpath
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from hookline.guards.facts import patterns
 from hookline.hook import BeforeTool
 from hookline.shell.names import COMMAND_KEYS
 from hookline.shell.patches import paths_in_patch
 
+_P = patterns("tools")
 _ARGUMENT_KEYS = ("args", "arguments", "argv")
 _DIRECTORY_KEYS = ("directory", "dir_path", "cwd", "workdir", "working_directory")
 
-# Tools that type into a shell that already runs, such as write_stdin, write_bash and send_keys; and where the text is.
-_TYPING = re.compile(
-    r"(?:write|send|type|paste|feed)[_-]?(?:to[_-])?(?:std_?in|bash|shell|power_?shell|terminal|tty|pty|console|process|session"
-    r"|keys|input)|(?:shell|bash|terminal|process|std_?in|console)[_-]?(?:input|write|send|type)",
-    re.IGNORECASE,
-)
 _TYPED_KEYS = frozenset(("chars", "input", "text", "data", "keys", "stdin", "content", "characters", "value", "line"))
-_ENTER = re.compile(r"\{(?:enter|return)\}|<(?:enter|return|cr)>|\bC-m\b|\r\n?", re.IGNORECASE)
-_KEYS = re.compile(r"\{[a-z]+\}|[\x00-\x08\x0b-\x1f\x7f]", re.IGNORECASE)
-
-# A key whose last word is one of these has a text.
-_TEXT_KEYS = re.compile(
-    r"(?:contents?|text|strings?|str|diff|patch|body|code|prompt|message|description|instructions?|query|explanation"
-    r"|reason|title|summary|thoughts?|comments?|questions?|answers?|notes?|purpose|justification|markdown|html)$",
-    re.IGNORECASE,
-)
-# A key with one of these in it has a path, and nothing else.
-_PATH_KEYS = re.compile(r"path|file|dir|folder|uri|target|source|dest|location", re.IGNORECASE)
-_ADDRESS_KEYS = re.compile(r"ur[li]s?$|href$|endpoint$|link$|address$", re.IGNORECASE)
-_ADDRESS = re.compile(r"(?:https?|wss?|ftps?|ssh|git|s3|gs|mailto|data)://?", re.IGNORECASE)
-_WRITING = re.compile(
-    r"write|edit|replace|create|patch|insert|append|delete|remove|move|rename|save|update|upload|copy|modify|overwrite"
-    r"|truncate|unlink|mkdir|chmod|(?:^|_)(?:put|rm|cp|mv|apply|touch)(?:_|$)",
-    re.IGNORECASE,
-)
-
-
-_SEARCHING = re.compile(r"grep|search_?(?:file|text|content|code|in)|find_in_files|ripgrep", re.IGNORECASE)
 
 
 class NamedPath(NamedTuple):
@@ -59,7 +33,7 @@ def directory_of(event: BeforeTool) -> str:
 
 def commands_of(event: BeforeTool) -> Iterator[str]:
     """The shell commands of a tool call: under any of the usual keys, as a text or as a list of words."""
-    types = _TYPING.search(event.tool_name) is not None
+    types = _P["typing"].search(event.tool_name) is not None
     for arguments in _objects(event.tool_input):
         for key, value in arguments.items():
             if key.lower() in COMMAND_KEYS:
@@ -70,7 +44,7 @@ def commands_of(event: BeforeTool) -> Iterator[str]:
 
 def is_unfinished(event: BeforeTool) -> bool:
     """Whether a tool types a part of a line into a shell: what it becomes is only known when the rest comes."""
-    return _TYPING.search(event.tool_name) is not None and any(
+    return _P["typing"].search(event.tool_name) is not None and any(
         " " in line.strip() for each in commands_of(event) for line in each.split("\n")[-1:]
     )
 
@@ -86,17 +60,17 @@ def _commands(key: str, value: Any, arguments: Mapping[str, Any]) -> Iterator[st
 
 def _typed(value: Any) -> str:
     text = value if isinstance(value, str) else "".join(str(each) for each in value)
-    return _KEYS.sub("", _ENTER.sub("\n", text))
+    return _P["keys"].sub("", _P["enter"].sub("\n", text))
 
 
 def is_writing(tool_name: str) -> bool:
     """Whether a tool changes files, by its name."""
-    return _WRITING.search(tool_name) is not None
+    return _P["writing"].search(tool_name) is not None
 
 
 def is_searching(tool_name: str) -> bool:
     """Whether a tool searches the text of many files, by its name."""
-    return _SEARCHING.search(tool_name) is not None
+    return _P["searching"].search(tool_name) is not None
 
 
 def paths_of(tool_input: Mapping[str, Any]) -> Iterator[NamedPath]:
@@ -107,9 +81,9 @@ def paths_of(tool_input: Mapping[str, Any]) -> Iterator[NamedPath]:
     for key, value in _strings(tool_input):
         if key.lower() in COMMAND_KEYS or not value:
             continue
-        if not _TEXT_KEYS.search(key):
-            if not (_ADDRESS_KEYS.search(key) and _ADDRESS.match(value)):
-                yield NamedPath(value, is_certain=_PATH_KEYS.search(key) is not None)
+        if not _P["text_keys"].search(key):
+            if not (_P["address_keys"].search(key) and _P["address"].match(value)):
+                yield NamedPath(value, is_certain=_P["path_keys"].search(key) is not None)
         else:
             yield from (NamedPath(path, is_certain=True) for path in paths_in_patch(value))
     for arguments in _objects(tool_input):

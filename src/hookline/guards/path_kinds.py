@@ -3,98 +3,29 @@
 import fnmatch
 import posixpath
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
-from hookline.guards.facts import PATH_PATTERNS, SHADOWED
+from hookline.guards.facts import PATH_PATTERNS, SHADOWED, data, patterns
 from hookline.guards.shell_eval.words import ENTRY, UNKNOWN, is_known
 
-_TEMPORARY = ("/tmp/", "/var/tmp/", "/private/tmp/", "/private/var/tmp/", "/dev/shm/", "/var/folders/")  # noqa: S108
-
-# Examples and public halves.
-_NO_SECRET = re.compile(
-    r"/(?:fixtures|__fixtures__|testdata|test-data)/|(?:\.(?:example|sample|template|dist|tmpl|defaults?|pub)|example\.env|sample\.env|/\.env\.test|(?:ca|cert|fullchain|chain|ca-bundle|cacert)\.pem)$",
-    re.IGNORECASE,
-)
-
-_TEMPORARY_PART = re.compile(
-    r"/(?:\.cache|Library/Caches|var/(?:cache|lib/apt/lists)|\.npm|\.gradle/caches|\.m2/repository|\.nuget/packages"
-    r"|go/pkg/mod|\.cargo/registry)/"
-)
-# What tools make again whenever they need it.
-_GENERATED = re.compile(
-    r"node_modules|__pycache__|\.(?:pytest|mypy|ruff|parcel)[-_]cache|\.next|\.nuxt|\.turbo|\.tox|\.nyc_output|\.gradle"
-    r"|[\w.-]+\.egg-info|DerivedData"
-)
-
-# A name that stands for all that is in a directory.
-_EVERYTHING = re.compile(r"\*+|\.\*|\.|\.\[[^]]*\]\*|\{[^}]*\}|[!?*+@]\([^)]*\)")
+_TEMPORARY = PATH_PATTERNS["temporary"]
+_P = patterns("facts")
 _LONGEST_NAME = 512
 _LONGEST_PATH = 4096
 _GLOB = re.compile(r"[*?[]")
-
-# Directories whose files people write.
-_SOURCES = re.compile(
-    r"src|app|apps|source|sources|packages|internal|cmd|pkg|components|migrations|tests?|spec|scripts|config"
-)
-
-_SOURCE_FILES = re.compile(r"\*\.(?:py|[jt]sx?|go|rs|java|kt|c|cc|cpp|cs|h|hpp|rb|php|swift|scala|ex|sql|vue|tf)$")
-_REMADE = re.compile(
-    r"/(?:\.DS_Store|Thumbs\.db|__pycache__|node_modules|\*\.(?:py[co]|o|tmp|temp|swp|bak|orig|rej|class)|\*~|\*?\.?core|nohup\.out)$"
-)
-
 _TELLING_LETTERS = 3
 _NAMED = ("startup", "access", "hooks", "log", "programs")
-_REPOSITORY = re.compile(r"/\.git(?:/(?:objects|refs|logs|HEAD|index|packed-refs)(?:/.*)?)?$")
-_HOME = re.compile(r"~\w*|/home/[^/]+|/Users/[^/]+|/root")
-_IN_HOME = frozenset(
-    (
-        *(".ssh", ".config", ".gnupg", ".aws", ".kube", ".local", ".mozilla", ".docker"),
-        *("Documents", "Desktop", "Downloads", "Pictures", "Library", "Music", "Videos"),
-    )
-)
-
-_DISK = re.compile(
-    r"/dev/(?:[shv]d[a-z]|xvd|nvme\d|mmcblk|disk\d|rdisk\d|mapper/|md\d|dm-\d|loop\d|sr\d|ram\d|(?:k?mem|port)$)"
-)
-_THROUGH_PROCESS = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(root|cwd)(?=/|$)")
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/")
-
-_INSTALLED = re.compile(r"/(?:usr/local|\.local)/s?bin/[^/]+$")
-
 # A file of such a name counts for nothing in a temporary directory.
 _AT_HOME = frozenset(("startup", "access", "hooks"))
 
 _TOP = frozenset(each.lower() for each in PATH_PATTERNS["top"])
 _SYSTEM = tuple(f"{each.lower()}/" for each in PATH_PATTERNS["system"])
 
-PLACES = {
-    "root": "the root directory",
-    "system": "a directory of the system",
-    "home": "a home directory, or a whole top-level part of it",
-    "project": "the whole project, or a directory above it",
-    "sources": "one of the project's own top directories, such as src",
-    "repository": "the repository's .git",
-    "outside": "a place outside the project",
-    "temporary": "a temporary directory, or a cache",
-    "shared": "the directory for everybody's temporary files",
-    "programs": "a program, a library or the kernel of the system",
-    "log": "a log of the system, or a shell's history",
-    "generated": "a directory outside the project that tools make again",
-    "unknown": "a path that is not known before it runs",
-    "disk": "a disk or the memory",
-    "secret": "a file with secrets",
-    "credential": "a file with secrets outside the project",
-    "startup": "a file that shells, cron or the system run at start",
-    "access": "a file that says who may log in or gain rights",
-    "anywhere": "whatever has a name, anywhere on the machine",
-    "hooks": "a file that makes git or an agent run commands",
-    "connection": "a network connection",
-    "any": "any path at all, for patterns that spare some",
-}
-SPARED = {
-    "remade": "a file that tools make again from others, such as package-lock.json",
-    "installed": "where people install programs for themselves: /usr/local and ~/.local",
-}
+PLACES: Mapping[str, str] = data("facts")["kinds"]
+"""The kinds of places, with their meanings."""
+SPARED: Mapping[str, str] = data("facts")["spared"]
 """Kinds of places that a pattern may leave out."""
 
 
@@ -133,15 +64,15 @@ def kinds_of(path: str, home: str, project: str) -> frozenset[str]:
         found.add("root")
     if _REVERSE.match(path):
         return frozenset({"connection"})
-    if _DISK.match(path):
+    if _P["disk"].match(path):
         found.add("disk")
     if project and (whole == project or project.startswith(whole.rstrip("/") + "/")):
         found.add("project")
-    elif project and posixpath.dirname(whole) == project and _SOURCES.fullmatch(posixpath.basename(whole)):
+    elif project and posixpath.dirname(whole) == project and _P["sources"].fullmatch(posixpath.basename(whole)):
         found.add("sources")
-    if "/.git" in whole and _REPOSITORY.search(whole):
+    if "/.git" in whole and _P["repository"].search(whole):
         found.add("repository")
-    if f"{path}/".startswith(_TEMPORARY) or _TEMPORARY_PART.search(f"{path}/"):
+    if f"{path}/".startswith(_TEMPORARY) or _P["temporary_part"].search(f"{path}/"):
         return frozenset(_in_temporary(path, whole, home, project, found))
     found |= _by_tree(path, whole, home, project, is_secret="secret" in found)
     return frozenset(found)
@@ -158,9 +89,9 @@ def _by_entry(path: str, project: str) -> set[str]:
     if path.endswith("/.git"):
         return {"repository"}
     if path.startswith(f"/{ENTRY}/"):
-        return set() if _REMADE.search(path) else {"anywhere"}
+        return set() if _P["remade"].search(path) else {"anywhere"}
     is_own = bool(project) and path.startswith(f"{project}/{ENTRY}/")
-    return {"sources"} if is_own and _SOURCE_FILES.search(path) else set()
+    return {"sources"} if is_own and _P["source_files"].search(path) else set()
 
 
 def _in_temporary(path: str, whole: str, home: str, project: str, found: set[str]) -> set[str]:
@@ -179,7 +110,7 @@ def _without_detour(path: str, project: str) -> str:
     if len(path) > _LONGEST_PATH or not path.startswith(("//", "/proc/")):
         return path
     path = "/" + path.lstrip("/")
-    while (found := _THROUGH_PROCESS.match(path)) is not None:
+    while (found := _P["through_process"].match(path)) is not None:
         rest = path[found.end() :] or "/"
         path = rest if found[1] == "root" else f"{project or '/'}{rest}".rstrip("/") or "/"
     return path
@@ -188,7 +119,7 @@ def _without_detour(path: str, project: str) -> str:
 def _whole(path: str) -> str:
     """The directory that is meant as a whole: `/home/*` is `/home`."""
     directory, slash, name = path.rpartition("/")
-    while slash and _EVERYTHING.fullmatch(name):
+    while slash and _P["everything"].fullmatch(name):
         path = directory
         directory, slash, name = path.rpartition("/")
     return path or "/"
@@ -206,16 +137,16 @@ def _by_tree(path: str, whole: str, home: str, project: str, *, is_secret: bool)
         found.add("credential")
     is_above = bool(project) and project.startswith(whole.rstrip("/") + "/")
     if path.startswith("/") and not (inside or is_above or whole == project or path.startswith("/dev/")):
-        found.add("generated" if _GENERATED.fullmatch(posixpath.basename(whole)) else "outside")
+        found.add("generated" if _P["generated"].fullmatch(posixpath.basename(whole)) else "outside")
     return found
 
 
 def _is_home(whole: str, home: str) -> bool:
     """A home directory, or one of its own directories such as ~/Documents or ~/.config."""
-    if whole == home or _HOME.fullmatch(whole):
+    if whole == home or _P["home"].fullmatch(whole):
         return True
     parent, _, name = whole.rpartition("/")
-    return (parent == home or _HOME.fullmatch(parent) is not None) and name in _IN_HOME
+    return (parent == home or _P["home"].fullmatch(parent) is not None) and name in PATH_PATTERNS["in_home"]
 
 
 def _by_name(path: str) -> set[str]:
@@ -223,10 +154,10 @@ def _by_name(path: str) -> set[str]:
     is_telling = not _telling_parts().isdisjoint(path.lower().split("/"))
     found = {kind for kind in _NAMED if is_telling and _matches(path, PATH_PATTERNS[kind])}
     if _matches(name, PATH_PATTERNS["secret_names"]) or (is_telling and _matches(path, PATH_PATTERNS["secret_paths"])):
-        found |= set() if _NO_SECRET.search(path) else {"secret"}
+        found |= set() if _P["no_secret"].search(path) else {"secret"}
     if is_telling and (UNKNOWN in name or not name.strip("*?.")):
         found |= {"secret"} if _matches(path.rpartition("/")[0] or "/", PATH_PATTERNS["secret_paths"]) else set()
-    if name in SHADOWED and _INSTALLED.search(path):
+    if name in SHADOWED and _P["installed"].search(path):
         found.add("programs")
     if _GLOB.search(path) and any(_expands_to(path, each) for each in _hidden()):
         found.add("secret")
