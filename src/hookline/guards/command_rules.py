@@ -9,6 +9,7 @@ from hookline.guards.findings import UNSURE, Finding, Subject
 from hookline.guards.rules import Rule, load
 from hookline.guards.shell_eval.calls import Call
 from hookline.guards.shell_eval.commands import Commands
+from hookline.guards.shell_eval.wrappers import reader
 
 _PROGRAMS = data("transfers")["programs"]
 _PLAIN_WRAPPERS = frozenset(("sudo", "doas", "nohup", "time", "nice", "ionice", "command", "exec", "timeout", "stdbuf"))
@@ -49,7 +50,7 @@ def _is_run_plainly(call: Call, commands: Commands) -> bool:
 @lru_cache(maxsize=64)
 def read(command: str, cwd: str, home: str, project: str) -> Commands:
     """The calls in a command."""
-    commands = Commands(cwd=cwd, home=home, project=project)
+    commands = reader(cwd=cwd, home=home, project=project)
     commands.read(command)
     _note_downloads(commands)
     return commands

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hookline.guards.command_rules import evaluate_command, read
-from hookline.guards.shell_eval.commands import LONGEST, Commands
+from hookline.guards.shell_eval.commands import LONGEST
+from hookline.guards.shell_eval.wrappers import reader
 
 PLACE = ("/home/me/project", "/home/me", "/home/me/project")
 # A hundred times what they take; the slow forms took minutes, and some would never have ended.
@@ -91,7 +92,7 @@ def test_past_the_budget_the_answer_is_a_question(name: str) -> None:
 
 def test_steps_do_not_depend_on_what_a_variable_grows_to() -> None:
     """Each doubling costs the same, so the budget is never reached by it."""
-    commands = Commands(cwd="/", home="/")
+    commands = reader(cwd="/", home="/")
     commands.read(HOSTILE["doubled"])
     assert max(len(call.line) for call in commands.calls) < LONGEST
 
@@ -101,7 +102,7 @@ def test_a_long_script_is_read_to_its_end() -> None:
     script = "\n".join(
         f"mkdir -p build/dir{number} && cp src/file{number}.c build/dir{number}/" for number in range(100)
     )
-    commands = Commands(cwd="/home/me/project", home="/home/me")
+    commands = reader(cwd="/home/me/project", home="/home/me")
     commands.read(script)
     assert (commands.doubts, len(commands.calls)) == ([], 200)
 
@@ -112,7 +113,7 @@ def test_an_alias_for_nothing_is_read() -> None:
 
 def test_the_value_of_a_default_is_read_once() -> None:
     """Forty defaults, each in the one before: the innermost is what is deleted."""
-    commands = Commands(cwd="/", home="/")
+    commands = reader(cwd="/", home="/")
     commands.read("rm -rf " + "${a:-" * 40 + "/" + "}" * 40)
     assert commands.calls[-1].words[:3] == ("rm", "-rf", "/")
 

@@ -4,6 +4,7 @@ import pytest
 
 from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.words import UNKNOWN
+from hookline.guards.shell_eval.wrappers import reader
 
 RM = ("rm", "-rf", "/")
 
@@ -13,7 +14,7 @@ def calls_of(command: str) -> list[tuple[str, ...]]:
 
 
 def read(command: str) -> Commands:
-    commands = Commands(cwd="/home/me/project", home="/home/me")
+    commands = reader(cwd="/home/me/project", home="/home/me")
     commands.read(command)
     return commands
 

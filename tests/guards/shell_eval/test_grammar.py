@@ -7,6 +7,7 @@ import pytest
 from hookline.guards.command_rules import evaluate_command
 from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.grammar import BEHIND, GRAMMARS, SHELL_GRAMMARS, Grammar, split
+from hookline.guards.shell_eval.wrappers import reader
 
 RM = ("rm", "-rf", "/")
 VALUE = {"-D": "/", "--chdir": "/", "-C": "/", "-w": "/", "--wd": "/"}
@@ -14,7 +15,7 @@ WRAPPERS = {(name,): grammar for name, grammar in GRAMMARS.items()} | BEHIND
 
 
 def read(command: str) -> Commands:
-    commands = Commands(cwd="/home/me/project", home="/home/me")
+    commands = reader(cwd="/home/me/project", home="/home/me")
     commands.read(command)
     return commands
 

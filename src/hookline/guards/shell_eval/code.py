@@ -10,18 +10,15 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from hookline.guards.facts import data, patterns
 from hookline.guards.path_kinds import is_secret
 from hookline.guards.shell_eval.calls import Call
+from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.interpreters import pieces
 from hookline.guards.shell_eval.literals import Code, Literal
 from hookline.guards.shell_eval.words import SECRET, UNKNOWN, is_known
 from hookline.protocol.text.secret_names import is_secret_variable
-
-if TYPE_CHECKING:
-    from hookline.guards.shell_eval.commands import Commands
 
 _P = patterns("code")
 _HARMLESS = frozenset(data("languages")["harmless"].split())
@@ -60,7 +57,7 @@ _NEEDS = {
 }
 
 
-def follow(commands: "Commands", call: Call) -> None:
+def follow(commands: Commands, call: Call) -> None:
     """Adds what the code that a call gives to an interpreter does."""
     for stream, language in pieces(commands, call):
         if not stream.is_given:
@@ -77,7 +74,7 @@ def follow(commands: "Commands", call: Call) -> None:
             read(commands, text, language or call.program)
 
 
-def read(commands: "Commands", text: str, language: str) -> None:
+def read(commands: Commands, text: str, language: str) -> None:
     """Adds what a piece of code does."""
     commands.spend(4 * len(text))
     text = _collapsed(text)
@@ -137,7 +134,7 @@ def prints_environment(given: Code) -> bool:
 class _Files:
     """The files that a piece of code deletes and writes, by the literals that name them."""
 
-    def __init__(self, commands: "Commands", code: Code) -> None:
+    def __init__(self, commands: Commands, code: Code) -> None:
         self._commands = commands
         self._code = code
 
@@ -210,7 +207,7 @@ class _Files:
         return _P["value_inside"].sub(UNKNOWN, text)
 
 
-def _private(commands: "Commands", code: Code, text: str) -> None:
+def _private(commands: Commands, code: Code, text: str) -> None:
     """Files with secrets that code reads, and secret variables that it sends."""
     if _P["reads"].search(code.text):
         for name in (each.text.removeprefix("<").strip() for each in code.literals if "\n" not in each.text):
@@ -225,7 +222,7 @@ def _private(commands: "Commands", code: Code, text: str) -> None:
             commands.emit(("send-secret",))
 
 
-def _loaded(commands: "Commands", code: Code, language: str) -> None:
+def _loaded(commands: Commands, code: Code, language: str) -> None:
     """Is unsure about code that runs its input, calls functions by texts, or reaches the system around them."""
     is_file = any(each.text in _INPUT_FILES for each in code.literals)
     if (is_file and _P["loads"].search(code.text)) or (
@@ -242,7 +239,7 @@ def _loaded(commands: "Commands", code: Code, language: str) -> None:
         commands.doubt("code gives another name to what starts programs")
 
 
-def _sed(commands: "Commands", text: str) -> None:
+def _sed(commands: Commands, text: str) -> None:
     for found in _P["sed_command"].finditer(text):
         if found[1]:
             commands.inner(found[1], via=("sed",))
@@ -256,7 +253,7 @@ def _sed(commands: "Commands", text: str) -> None:
         commands.emit(("tee" if found[1] in "wW" else "cat", found[2].strip()), via=("sed",))
 
 
-def _started(commands: "Commands", code: Code, language: str) -> None:
+def _started(commands: Commands, code: Code, language: str) -> None:
     """Reads the programs that code starts; what is no literal is unsure."""
     started = [*_run_by_language(code, language), *_opened(code, language)]
     for found in _P["starts"].finditer(code.text):
@@ -331,7 +328,7 @@ def _is_meant(found: re.Match[str], code: Code, language: str) -> bool:
     return is_definition is None
 
 
-def _start(commands: "Commands", literals: list[Literal]) -> None:
+def _start(commands: Commands, literals: list[Literal]) -> None:
     if not literals or not all(each.is_plain for each in literals):
         commands.doubt("code starts a program that is not a literal")
         return

@@ -1,11 +1,11 @@
 """Finds every program that a shell command runs, also in substitutions, wrappers, pipes and other shells."""
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Unpack
 
-from hookline.guards.shell_eval import wrappers
+from hookline.guards.facts import patterns
 from hookline.guards.shell_eval.calls import (
     ANYTHING,
     ELSEWHERE,
@@ -17,12 +17,25 @@ from hookline.guards.shell_eval.calls import (
     merged,
 )
 from hookline.guards.shell_eval.links import Links
-from hookline.guards.shell_eval.script import Run
-from hookline.guards.shell_eval.shells import is_run
 from hookline.guards.shell_eval.streams import output_of
 from hookline.guards.shell_eval.words import SECRET, UNKNOWN, Expander, is_known
 from hookline.shell.lexer import read_script, read_within
 from hookline.shell.pieces import Item, Word
+
+_P = patterns("programs")
+# A shell runs the values of these by itself.
+RUN_LATER = frozenset(("PROMPT_COMMAND", "BASH_ENV", "ENV", "PS0", "PS4"))
+
+
+def is_run(name: str) -> bool:
+    """Whether a shell or another program runs the value of a variable."""
+    return name in RUN_LATER or _P["run_by_programs"].fullmatch(name) is not None
+
+
+def is_code(assignment: str) -> bool:
+    """Whether `NAME=value` makes a program run code that is not read here."""
+    return _P["code_in"].match(assignment) is not None
+
 
 _DEEPEST = 12
 # What one command may take, in steps: each is less than half a microsecond, with what all packs make of it.
@@ -74,10 +87,20 @@ class _OverBudgetError(Exception):
     """Reading the command takes too many steps."""
 
 
+Follow = Callable[["Commands", Call], Stream | None]
+"""Adds what a call runs in turn; returns the output where it is known from that."""
+RunScript = Callable[["Commands", tuple[Item, ...], Expander, Stream], Stream]
+"""Adds every call of a script; returns what it writes to its output."""
+
+
 class Commands:
     """Reads commands into calls. What can't be known is in `doubts`, each a sentence."""
 
-    def __init__(self, *, cwd: str, home: str, project: str | None = None) -> None:
+    def __init__(
+        self, follow: Follow, run_script: RunScript, *, cwd: str, home: str, project: str | None = None
+    ) -> None:
+        self._follow = follow
+        self._run_script = run_script
         self.calls: list[Call] = []
         self.doubts: list[str] = []
         self.cwd = cwd
@@ -210,7 +233,7 @@ class Commands:
             self.doubt("the name of a program is made up while it runs")
         self._depth += 1
         try:
-            output = wrappers.follow(self, call) or output_of(call)
+            output = self._follow(self, call) or output_of(call)
         finally:
             self._depth -= 1
         for path in (*call.writes, *(call.operands if call.program == "tee" else ())):
@@ -338,7 +361,7 @@ class Commands:
         saved = self.given, self.made_by, self._streams, self._expander.masked
         self.start_command()
         self._expander.masked = frozenset()
-        output = Run(self, items, self._expander, stdin).run()
+        output = self._run_script(self, items, self._expander, stdin)
         self.given, self.made_by, self._streams, self._expander.masked = saved
         return output
 

@@ -2,14 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from hookline.guards.facts import ESCAPING, FETCHING, GUESSED, OPTIONS, PASSING, READING, TELLING
 from hookline.guards.shell_eval.calls import Call
+from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.prefixes import go_on
-
-if TYPE_CHECKING:
-    from hookline.guards.shell_eval.commands import Commands
 
 # What stands before a command in the value of an option, or in a line: `--exec=`, `-c`.
 _OPTION = re.compile(r"--?[\w-]+=|-\w(?=[a-z]+ )")
@@ -22,7 +19,7 @@ _MOST_LINES = 50
 _SILENT = FETCHING | READING | PASSING | TELLING
 
 
-def guess(commands: "Commands", call: Call) -> None:
+def guess(commands: Commands, call: Call) -> None:
     """Reads what an unknown program may run: the words from the name of a program on, or a text that begins with one.
 
     Nothing is unsure about a guess: it may be no command at all.
@@ -42,7 +39,7 @@ def guess(commands: "Commands", call: Call) -> None:
                 commands.inner(text, via=(*call.via, call.program))
 
 
-def guess_values(commands: "Commands", call: Call) -> None:
+def guess_values(commands: Commands, call: Call) -> None:
     """Reads the values of options and settings that begin with the name of a program: `--command=`, `ExecStart=`."""
     if call.program in _SILENT or call.program in _WITH_MESSAGES:
         return

@@ -3,19 +3,17 @@
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
 from hookline.guards.facts import data
 from hookline.guards.shell_eval.calls import Call, Stream
+from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.grammar import Grammar, split
 from hookline.guards.shell_eval.shells import STDIN
 from hookline.guards.shell_eval.words import OUTPUT, UNKNOWN
-
-if TYPE_CHECKING:
-    from hookline.guards.shell_eval.commands import Commands
 
 
 class _Interpreter(Grammar, frozen=True, kw_only=True):
@@ -70,7 +68,7 @@ def _rows() -> dict[str, list[_Row]]:
 _ROWS = _rows()
 
 
-def pieces(commands: "Commands", call: Call) -> Iterator[Piece]:
+def pieces(commands: Commands, call: Call) -> Iterator[Piece]:
     """The code of a call."""
     found = _VERSIONED.match(call.program)
     name, row = _INTERPRETERS.get(found[1] if found else call.program, ("", None))
@@ -88,7 +86,7 @@ def _literal(call: Call, text: str) -> Stream:
     return Stream(call.given - {"shown", "kept", "variable"}, text)
 
 
-def _by_options(commands: "Commands", call: Call, name: str, row: _Interpreter) -> Iterator[Piece]:
+def _by_options(commands: Commands, call: Call, name: str, row: _Interpreter) -> Iterator[Piece]:
     """The code by the interpreter's own options and operands."""
     parts = split(row, call.words[1:])
     rest = call.words[1 + parts.own :]
@@ -119,13 +117,13 @@ def _first(given: Sequence[tuple[str, str]], names: tuple[str, ...]) -> list[tup
     return [each for each in given if each[0] in names][:1]
 
 
-def _written(commands: "Commands", call: Call, file: str) -> Stream | None:
+def _written(commands: Commands, call: Call, file: str) -> Stream | None:
     if file in STDIN:
         return call.stdin
     return commands.substituted if OUTPUT in file else commands.written(call.path(file))
 
 
-def _powershell(commands: "Commands", call: Call) -> Stream | None:
+def _powershell(commands: Commands, call: Call) -> Stream | None:
     """PowerShell takes the beginnings of its options, in any case, and all words behind them."""
     for index, word in enumerate(call.words[1:], 2):
         name = word.lower().lstrip("-")
@@ -148,7 +146,7 @@ def _entries(call: Call) -> Iterator[_Row]:
                 yield tuple(words[1 : at + 1 + len(behind)]), language, options
 
 
-def _by_words(commands: "Commands", call: Call, behind: tuple[str, ...], options: tuple[str, ...]) -> Iterator[Stream]:
+def _by_words(commands: Commands, call: Call, behind: tuple[str, ...], options: tuple[str, ...]) -> Iterator[Stream]:
     """The code by options that may stand anywhere, for programs whose other options are not known here."""
     words = call.words[1:]
     named = [*_named(words, options)]

@@ -2,22 +2,19 @@
 
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from hookline.guards.shell_eval.calls import ELSEWHERE, Call, Stream
+from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.grammar import BEHIND, GRAMMARS, Grammar, Split, split
 from hookline.guards.shell_eval.words import is_known
 
-if TYPE_CHECKING:
-    from hookline.guards.shell_eval.commands import Commands
 
-
-def prefix(commands: "Commands", call: Call) -> Stream | None:
+def prefix(commands: Commands, call: Call) -> Stream | None:
     """Follows a program that runs the command behind its own options."""
     return _wrapped(commands, call, GRAMMARS[call.program], call.words[1:])
 
 
-def runner(commands: "Commands", call: Call, name: tuple[str, ...]) -> Stream | None:
+def runner(commands: Commands, call: Call, name: tuple[str, ...]) -> Stream | None:
     """Follows a program that runs a command behind one of its subcommands: `poetry run`, `docker exec`."""
     at = 0
     for word in name[1:]:
@@ -29,7 +26,7 @@ def runner(commands: "Commands", call: Call, name: tuple[str, ...]) -> Stream | 
         return _wrapped(commands, call, grammar, call.words[at + 1 :])
 
 
-def env(commands: "Commands", call: Call) -> Stream | None:
+def env(commands: Commands, call: Call) -> Stream | None:
     """Follows env, which also splits a text into words."""
     parts = taken(commands, call, GRAMMARS["env"])
     text = parts.value(("-S", "--split-string"))
@@ -39,7 +36,7 @@ def env(commands: "Commands", call: Call) -> Stream | None:
     return commands.inner(f"env {text} {rest}", call.stdin, via=("env",), given=call.given)
 
 
-def taken(commands: "Commands", call: Call, grammar: Grammar, words: Sequence[str] | None = None) -> Split:
+def taken(commands: Commands, call: Call, grammar: Grammar, words: Sequence[str] | None = None) -> Split:
     """The options of a wrapper; one that is not known makes the command unsure."""
     parts = split(grammar, call.words[1:] if words is None else words)
     if parts.unknown:
@@ -55,7 +52,7 @@ def rest_behind(parts: Split, words: Sequence[str]) -> Sequence[str]:
     return words[at:]
 
 
-def _wrapped(commands: "Commands", call: Call, grammar: Grammar, words: Sequence[str]) -> Stream | None:
+def _wrapped(commands: Commands, call: Call, grammar: Grammar, words: Sequence[str]) -> Stream | None:
     parts = taken(commands, call, grammar, words)
     if parts.has(grammar.stops):
         return None
@@ -69,7 +66,7 @@ def _wrapped(commands: "Commands", call: Call, grammar: Grammar, words: Sequence
         commands.cwd = saved
 
 
-def _command(commands: "Commands", call: Call, grammar: Grammar, parts: Split, rest: Sequence[str]) -> Stream | None:
+def _command(commands: Commands, call: Call, grammar: Grammar, parts: Split, rest: Sequence[str]) -> Stream | None:
     if (text := parts.value(grammar.text)) is not None:
         return commands.inner(text, call.stdin, via=(call.program,), given=call.given)
     if grammar.joined or parts.has(grammar.joined_with):
@@ -79,7 +76,7 @@ def _command(commands: "Commands", call: Call, grammar: Grammar, parts: Split, r
     return go_on(commands, call, rest)
 
 
-def go_on(commands: "Commands", call: Call, words: Sequence[str], stdin: Stream | None = None) -> Stream | None:
+def go_on(commands: Commands, call: Call, words: Sequence[str], stdin: Stream | None = None) -> Stream | None:
     """Adds the call that another one runs, with the same input if no other is given."""
     if not words:
         return None

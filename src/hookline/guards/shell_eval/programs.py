@@ -2,19 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from hookline.guards.facts import data, patterns
 from hookline.guards.shell_eval.calls import Call, Stream
+from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.grammar import GRAMMARS
 from hookline.guards.shell_eval.guesses import guess
 from hookline.guards.shell_eval.prefixes import go_on, rest_behind, taken
 from hookline.guards.shell_eval.shells import STDIN, run_stream
 from hookline.guards.shell_eval.words import OUTPUT, is_known
-
-if TYPE_CHECKING:
-    from hookline.guards.shell_eval.commands import Commands
-
 
 TEXTS: Mapping[str, tuple[str, ...]] = {name: tuple(options) for name, options in data("programs")["texts"].items()}
 """Options whose value is a command for a shell, by program."""
@@ -31,7 +27,7 @@ def _word(call: Call, index: int) -> str:
     return call.words[index] if index < len(call.words) else ""
 
 
-def ssh(commands: "Commands", call: Call) -> Stream | None:
+def ssh(commands: Commands, call: Call) -> Stream | None:
     """Follows a command on another machine, and those that options run on this one."""
     parts = taken(commands, call, GRAMMARS["ssh"])
     for word in call.words[1 : 1 + parts.own]:
@@ -44,7 +40,7 @@ def ssh(commands: "Commands", call: Call) -> Stream | None:
         return run_stream(commands, call.stdin) if call.operands else None
 
 
-def git(commands: "Commands", call: Call) -> Stream | None:
+def git(commands: Commands, call: Call) -> Stream | None:
     """Follows the commands in git's settings and filters."""
     for setting in call.values_of("-c"):
         name, _, value = setting.partition("=")
@@ -77,7 +73,7 @@ def _behind(call: Call, word: str) -> tuple[str, ...]:
     return call.words[call.words.index(word) + 1 :]
 
 
-def _git_setting(commands: "Commands", name: str, value: str) -> None:
+def _git_setting(commands: Commands, name: str, value: str) -> None:
     if value.startswith("!"):
         commands.inner(value[1:])
     elif name.lower().startswith("alias."):
@@ -88,7 +84,7 @@ def _git_setting(commands: "Commands", name: str, value: str) -> None:
         commands.doubt("git takes settings or programs from elsewhere")
 
 
-def texts(commands: "Commands", call: Call) -> None:
+def texts(commands: Commands, call: Call) -> None:
     """Follows the commands in the options of programs that have other work."""
     name = {"gtar": "tar", "bsdtar": "tar"}.get(call.program, call.program)
     found = [each[1] for word in call.words[1:] if name in _LIKE_SSH and (each := _P["ssh_command"].match(word))]
@@ -100,14 +96,14 @@ def texts(commands: "Commands", call: Call) -> None:
         commands.inner(text.removeprefix("exec="), via=(*call.via, name), given=call.given)
 
 
-def cargo(commands: "Commands", call: Call) -> None:
+def cargo(commands: Commands, call: Call) -> None:
     """Follows the commands that `cargo watch` runs at each change."""
     if call.operands[:1] == ("watch",):
         texts(commands, call)
     guess(commands, call)
 
 
-def make(commands: "Commands", call: Call) -> None:
+def make(commands: Commands, call: Call) -> None:
     """Follows a makefile that is no file: from a pipe, a substitution or an option."""
     for text in call.values_of("--eval", "-E"):
         _makefile(commands, text)
@@ -123,7 +119,7 @@ def make(commands: "Commands", call: Call) -> None:
             _makefile(commands, stream.text or "")
 
 
-def _makefile(commands: "Commands", text: str) -> None:
+def _makefile(commands: Commands, text: str) -> None:
     """Reads the recipes of a makefile."""
     for line in text.splitlines():
         for found in re.finditer(r"\$\(shell ([^()]*)\)|!=\s*(.+)", line):
@@ -135,7 +131,7 @@ def _makefile(commands: "Commands", text: str) -> None:
             )
 
 
-def terminal(commands: "Commands", call: Call) -> None:
+def terminal(commands: Commands, call: Call) -> None:
     """Follows a command in a terminal of its own: tmux, screen, xterm -e."""
     if call.program == "tmux":
         for index, word in enumerate(call.words[1:], 1):

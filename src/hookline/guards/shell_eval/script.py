@@ -3,15 +3,12 @@
 import re
 from contextlib import ExitStack, nullcontext
 from itertools import islice, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hookline.guards.shell_eval.calls import ANYTHING, FILE, NOTHING, Stream, merged
-from hookline.guards.shell_eval.shells import RUN_LATER, is_code, is_run
+from hookline.guards.shell_eval.commands import RUN_LATER, Commands, is_code, is_run
 from hookline.guards.shell_eval.words import OUTPUT, SECRET, UNKNOWN, Expander, counted
 from hookline.shell.pieces import Item, Text, Word
-
-if TYPE_CHECKING:
-    from hookline.guards.shell_eval.commands import Commands
 
 _SKIPPED = frozenset(("then", "elif", "else", "do", "!"))
 # Words and operators that begin something with an end of its own, and that end.
@@ -49,10 +46,10 @@ class _Group(NamedTuple):
     """Whether the commands around it may not run."""
 
 
-class Run:
+class _Run:
     """One pass over the words and operators of a script, in the order in which the shell would take them."""
 
-    def __init__(self, commands: "Commands", items: tuple[Item, ...], expander: Expander, stdin: Stream) -> None:
+    def __init__(self, commands: Commands, items: tuple[Item, ...], expander: Expander, stdin: Stream) -> None:
         self._commands = commands
         self._items = items
         self._expander = expander
@@ -405,6 +402,11 @@ class Run:
             output = self._commands.emit((":",), stdin=stdin, writes=writes, reads=reads, assigned=assigned)
             self._output = self._output if self._output.is_given else output
         self._commands.start_command()
+
+
+def run_script(commands: Commands, items: tuple[Item, ...], expander: Expander, stdin: Stream) -> Stream:
+    """Adds every call of a script; returns what it writes to its output."""
+    return _Run(commands, items, expander, stdin).run()
 
 
 def _source(item: Item | None) -> str:

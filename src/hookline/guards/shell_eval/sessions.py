@@ -3,15 +3,12 @@
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from hookline.guards.facts import data, patterns
 from hookline.guards.shell_eval.calls import Call
 from hookline.guards.shell_eval.code import is_harmless
+from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.guesses import guess
-
-if TYPE_CHECKING:
-    from hookline.guards.shell_eval.commands import Commands
 
 EDITORS, DEBUGGERS, DATABASES = (data("programs")["programs"][name] for name in ("editors", "debuggers", "databases"))
 _DEBUGGER_OPTIONS = frozenset(data("programs")["programs"]["debugger_options"])
@@ -20,7 +17,7 @@ _SUBSTITUTION = re.compile(r"s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\
 _DEBUGGER_SHELL = re.compile(r"\s*(?:!|shell\b|platform\s+shell\b|make\b|pipe\b[^|]*\|)\s*(.*)", re.DOTALL)
 
 
-def editor(commands: "Commands", call: Call) -> None:
+def editor(commands: Commands, call: Call) -> None:
     """Follows the commands that an editor gets at its start, or in its input: a command that is not known is unsure."""
     lines = [*_of_editor(call.words[1:])]
     takes_lines = call.program in ("ed", "ex")
@@ -48,7 +45,7 @@ def _of_editor(words: tuple[str, ...]) -> Iterator[str]:
             yield found[1] or following
 
 
-def _edited(commands: "Commands", call: Call, line: str) -> None:
+def _edited(commands: Commands, call: Call, line: str) -> None:
     via = (*call.via, "vim")
     text = _P["range"].sub("", line, count=1)
     while (found := _P["modifier"].match(text) or _P["for_lines"].match(text)) is not None and found.end():
@@ -85,7 +82,7 @@ def _is_plain(text: str) -> bool:
     return is_harmless(re.sub(r"\b[gbwstlav]:", "", found[1]))
 
 
-def debugger(commands: "Commands", call: Call) -> None:
+def debugger(commands: Commands, call: Call) -> None:
     """Follows the commands that a debugger gets: those for a shell, and any that is not known is unsure."""
     words, via = call.words[1:], (*call.via, call.program)
     for word, following in pairwise((*words, "")):
@@ -104,7 +101,7 @@ def debugger(commands: "Commands", call: Call) -> None:
     guess(commands, call)
 
 
-def database(commands: "Commands", call: Call) -> None:
+def database(commands: Commands, call: Call) -> None:
     """Follows the shell of a database: the commands behind its marks, and SQL that starts programs or writes files."""
     guess(commands, call)
     for word in call.words[1:]:

@@ -2,38 +2,21 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from hookline.guards.facts import patterns
 from hookline.guards.shell_eval.calls import Call, Stream
+from hookline.guards.shell_eval.commands import Commands, is_run
 from hookline.guards.shell_eval.grammar import shell_grammar
 from hookline.guards.shell_eval.prefixes import rest_behind, taken
 from hookline.guards.shell_eval.words import OUTPUT, UNKNOWN, counted, is_known
 
-if TYPE_CHECKING:
-    from hookline.guards.shell_eval.commands import Commands
-
 _P = patterns("programs")
-# A shell runs the values of these by itself.
-RUN_LATER = frozenset(("PROMPT_COMMAND", "BASH_ENV", "ENV", "PS0", "PS4"))
-
-
-def is_run(name: str) -> bool:
-    """Whether a shell or another program runs the value of a variable."""
-    return name in RUN_LATER or _P["run_by_programs"].fullmatch(name) is not None
-
-
-def is_code(assignment: str) -> bool:
-    """Whether `NAME=value` makes a program run code that is not read here."""
-    return _P["code_in"].match(assignment) is not None
-
-
 STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DESCRIPTOR = re.compile(r"(?:/dev|/proc/(?:self|\d+))/fd/\d+")
 
 
-def shell(commands: "Commands", call: Call) -> Stream | None:
+def shell(commands: Commands, call: Call) -> Stream | None:
     """Follows a shell: its -c, its script, or what it reads from a pipe."""
     grammar = shell_grammar(call.program)
     parts = taken(commands, call, grammar)
@@ -55,7 +38,7 @@ def shell(commands: "Commands", call: Call) -> Stream | None:
     return run_file(commands, call, rest[0])
 
 
-def run_file(commands: "Commands", call: Call, file: str, *, is_same_shell: bool = False) -> Stream | None:
+def run_file(commands: Commands, call: Call, file: str, *, is_same_shell: bool = False) -> Stream | None:
     """A script. One that this command has not written is taken as it is: it is a file like any program."""
     if OUTPUT in file:
         return run_stream(commands, commands.substituted)
@@ -68,7 +51,7 @@ def run_file(commands: "Commands", call: Call, file: str, *, is_same_shell: bool
     return None
 
 
-def run_stream(commands: "Commands", stream: Stream, *, is_same_shell: bool = False) -> Stream | None:
+def run_stream(commands: Commands, stream: Stream, *, is_same_shell: bool = False) -> Stream | None:
     """A shell that reads its commands from a pipe: a literal is read, anything else is unsure."""
     if not stream.is_given:
         return None
@@ -81,7 +64,7 @@ def run_stream(commands: "Commands", stream: Stream, *, is_same_shell: bool = Fa
     return None
 
 
-def evaluate(commands: "Commands", call: Call) -> Stream | None:
+def evaluate(commands: Commands, call: Call) -> Stream | None:
     """Follows eval, which changes variables of this shell."""
     text = " ".join(word for word in call.words[1:] if word != "--")
     if is_known(text):
@@ -93,7 +76,7 @@ def evaluate(commands: "Commands", call: Call) -> Stream | None:
     return commands.inner(text, call.stdin, given=call.given | {"unknown"}, is_same_shell=True)
 
 
-def source(commands: "Commands", call: Call) -> Stream | None:
+def source(commands: Commands, call: Call) -> Stream | None:
     """Follows a script that the shell reads itself: it may set any variable."""
     if not call.operands:
         return None
@@ -104,13 +87,13 @@ def source(commands: "Commands", call: Call) -> Stream | None:
     return output
 
 
-def cd(commands: "Commands", call: Call) -> None:
+def cd(commands: Commands, call: Call) -> None:
     """Follows a change of the directory."""
     target = call.operands[0] if call.operands else commands.home
     commands.change_directory(UNKNOWN if target == "-" else target)
 
 
-def declare(commands: "Commands", call: Call) -> None:
+def declare(commands: Commands, call: Call) -> None:
     """Notes variables. Attributes may change their values, and a reference writes to another one."""
     flags = call.flags
     if not all(is_known(word.partition("=")[0]) for word in call.operands):
@@ -131,7 +114,7 @@ def declare(commands: "Commands", call: Call) -> None:
         commands.forget(*[word for word in call.operands if "=" not in word] or ["_"])
 
 
-def write_variables(commands: "Commands", call: Call) -> None:
+def write_variables(commands: Commands, call: Call) -> None:
     """Programs of the shell that write to the variables that their words name."""
     names = {found for word in call.words[1:] for found in _NAME.findall(word.partition("[")[0])}
     if not all(map(is_known, call.words)):
@@ -139,32 +122,32 @@ def write_variables(commands: "Commands", call: Call) -> None:
     commands.forget(*names or ("_",))
 
 
-def printf(commands: "Commands", call: Call) -> None:
+def printf(commands: Commands, call: Call) -> None:
     """Follows `printf -v NAME`."""
     if len(call.words) > 1 and call.words[1].startswith("-v"):
         name = (call.words[1][2:] or next(iter(call.words[2:]), "")).partition("[")[0]
         commands.forget(name) if is_known(name) else commands.forget()
 
 
-def let(commands: "Commands", call: Call) -> None:
+def let(commands: Commands, call: Call) -> None:
     """Follows a calculation."""
     commands.forget(*(name for word in call.words[1:] for name in counted(word)), "_")
 
 
-def wait(commands: "Commands", call: Call) -> None:
+def wait(commands: Commands, call: Call) -> None:
     """Follows `wait -p NAME`."""
     if any(word.startswith("-p") for word in call.words[1:]):
         write_variables(commands, call)
 
 
-def alias(commands: "Commands", call: Call) -> None:
+def alias(commands: Commands, call: Call) -> None:
     """Stores an alias and its text."""
     for name, text in _assignments(call):
         commands.alias(name, text)
         commands.inner(text)
 
 
-def hash_(commands: "Commands", call: Call) -> None:
+def hash_(commands: Commands, call: Call) -> None:
     """Follows `hash -p FILE NAME`, which makes a word another program."""
     if "-p" in call.flags and len(call.operands) > 1:
         for name in call.operands[1:]:
@@ -178,7 +161,7 @@ def _assignments(call: Call) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def read(commands: "Commands", call: Call) -> None:
+def read(commands: Commands, call: Call) -> None:
     """Notes the variables that are read from a pipe: its line, if it is a literal and no option changes it."""
     text = call.stdin.text
     names = [word for word in call.operands if _NAME.fullmatch(word)]
@@ -190,7 +173,7 @@ def read(commands: "Commands", call: Call) -> None:
         commands.forget("REPLY", *names)
 
 
-def set_(commands: "Commands", call: Call) -> None:
+def set_(commands: Commands, call: Call) -> None:
     """Notes the positional parameters."""
     if call.operands:
         commands.assign("@", *call.operands)
@@ -199,12 +182,12 @@ def set_(commands: "Commands", call: Call) -> None:
         commands.assign(str(index), word)
 
 
-def shift(commands: "Commands", _: Call) -> None:
+def shift(commands: Commands, _: Call) -> None:
     """Makes the positional parameters unknown."""
     commands.forget("@", "*", *map(str, range(10)))
 
 
-def trap(commands: "Commands", call: Call) -> Stream | None:
+def trap(commands: Commands, call: Call) -> Stream | None:
     """Follows the command that a signal starts, at any time: it may set any variable that it names."""
     if not call.operands or call.operands[0] == "-":
         return None
@@ -213,6 +196,6 @@ def trap(commands: "Commands", call: Call) -> Stream | None:
     return commands.inner(call.operands[0], given=call.given)
 
 
-def later(commands: "Commands", call: Call) -> Stream | None:
+def later(commands: Commands, call: Call) -> Stream | None:
     """Programs that run later what they are given now."""
     return run_stream(commands, call.stdin)

@@ -1,17 +1,13 @@
 """The table of programs that run other programs, with the functions that read their arguments."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from hookline.guards.facts import SHELLS
 from hookline.guards.shell_eval import code, guesses, listings, prefixes, programs, sessions, shells
 from hookline.guards.shell_eval.calls import Call, Stream
+from hookline.guards.shell_eval.commands import Commands, Follow
 from hookline.guards.shell_eval.grammar import GRAMMARS, subcommand_of
-
-if TYPE_CHECKING:
-    from hookline.guards.shell_eval.commands import Commands
-
-Follow = Callable[["Commands", Call], Stream | None]
+from hookline.guards.shell_eval.script import run_script
 
 # What the shell does itself takes texts and values.
 _SHELL_ITSELF: Mapping[str, Follow] = {
@@ -52,7 +48,12 @@ _FOLLOWS: Mapping[str, Follow] = {
 }
 
 
-def follow(commands: "Commands", call: Call) -> Stream | None:
+def reader(*, cwd: str, home: str, project: str | None = None) -> Commands:
+    """A reader of commands that are run in a directory, and that knows the programs of the table."""
+    return Commands(follow, run_script, cwd=cwd, home=home, project=project)
+
+
+def follow(commands: Commands, call: Call) -> Stream | None:
     """Adds what a call runs in turn; returns the output where it is known from that."""
     program = call.program
     if "/" in call.words[0] and (written := commands.written(call.path(call.words[0]))) is not None:
@@ -73,7 +74,7 @@ def follow(commands: "Commands", call: Call) -> Stream | None:
     return None
 
 
-def _script(commands: "Commands", written: Stream) -> Stream | None:
+def _script(commands: Commands, written: Stream) -> Stream | None:
     """A script that this command has written before."""
     first = (written.text or "").partition("\n")[0]
     if first.startswith("#!") and not first.rstrip().endswith("sh"):
