@@ -18,7 +18,9 @@ from typing import Any
 
 from hookline.guards.shell_eval.calls import ANYTHING, Stream
 from hookline.guards.shell_eval.commands import Commands
+from hookline.guards.shell_eval.script import run_script
 from hookline.guards.shell_eval.words import Expander
+from hookline.guards.shell_eval.wrappers import follow
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Expansion, Text, Word
 
@@ -54,7 +56,7 @@ class _Recorder(Commands):
     """Keeps the simple commands of a text, and follows none of them."""
 
     def __init__(self) -> None:
-        super().__init__(cwd="/work", home="/home/me")
+        super().__init__(follow, run_script, cwd="/work", home="/home/me")
         self.found: list[tuple[str, ...]] = []
         self._expander = _Plain(lambda _: None, self._output, "/home/me", lambda _: None)
 
