@@ -11,7 +11,14 @@ from hookline.protocol.constants import ConfigSource, FiredBy, HookOptions, OnEr
 from hookline.protocol.session import SessionFacts
 from hookline.protocol.text.strings import warn_user
 from hookline.settings.read.files import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
-from hookline.settings.read.merge import blocks_on_fault, hooks_enabled, named_dialects, policy_problems, without_effect
+from hookline.settings.read.merge import (
+    blocks_on_fault,
+    hooks_enabled,
+    misplaced_keys,
+    named_dialects,
+    policy_problems,
+    without_effect,
+)
 from hookline.settings.read.paths import SettingsPaths, default_paths
 from hookline.settings.read.provider import policy_layers
 from hookline.settings.read.source import FileWatch, SettingsSource
@@ -230,8 +237,6 @@ class Config:
         """Keys that look like ours and are not, in settings that were named or given in code; `check` finds all."""
         if self._has_usual_places:
             return ()
-        from hookline.settings.decode.typos import misplaced_keys  # noqa: PLC0415 - asked for by `Hooks` only
-
         named = (layer for layer in self._source.layers if layer.source is ConfigSource.PROJECT)
         return tuple(problem for layer in named for problem in misplaced_keys(layer))
 

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hookline.dialects import conditions
 from hookline.dialects.rules import (
@@ -19,9 +19,15 @@ from hookline.dialects.rules import (
 )
 from hookline.dialects.table import Arguments, Dialect, Event, Printed, Reading, Tool
 from hookline.dialects.transcripts.claude_form import in_claude_form
+from hookline.extensions import lazy_module
 from hookline.protocol.answers import DEFAULT_DENY_REASON
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
 from hookline.protocol.text.json_text import stringify_json, trim
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = lazy_module("hashlib")  # OpenSSL takes time to load
 
 EVENTS = {
     "PreToolUse": HookEventName.BEFORE_TOOL,
@@ -51,8 +57,6 @@ def tell(event: Event) -> dict[str, Any]:
 
 def tool_fields(event: Event, tool: Tool) -> dict[str, Any]:
     """The fields about a tool call that Claude Code and Codex have in common."""
-    import hashlib  # noqa: PLC0415 - OpenSSL takes time to load
-
     # The same call has the same id before and after it ran, although we are not told the model's own.
     call = [event.fields.get("session_id"), tool.ours, event.fields.get("tool_input")]
     digest = hashlib.sha256(stringify_json(call)).hexdigest()
@@ -336,7 +340,7 @@ CLAUDE = Dialect(
         PermissionDenied PostToolBatch UserPromptExpansion Setup StopFailure SubagentStart SubagentStop PostCompact
         PreModelSwitch PostModelSwitch Elicitation ElicitationResult TaskCreated TaskCompleted TeammateIdle ConfigChange
         WorktreeCreate WorktreeRemove InstructionsLoaded CwdChanged FileChanged DirectoryAdded MessageDisplay
-        """.split()  # noqa: SIM905 - as a list it would fill a screen
+        """.split()
     ),
     at_permission_request=frozenset({"PermissionRequest"}),
     keys=frozenset({"if", "async", "asyncRewake", "once", "args", "shell"}),

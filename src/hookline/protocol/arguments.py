@@ -69,15 +69,14 @@ class ToolArguments:
             return _unchecked(error)
 
 
-def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+def own_copy(arguments: object) -> dict[str, Any] | None:
     """The arguments as they are now, which must not change between hooks and tool; None if they are not a mapping."""
+    if not isinstance(arguments, Mapping):
+        return None
     try:
         return {key: value if type(value) in _ATOMS else _copied(value) for key, value in arguments.items()}
     except Exception:  # noqa: BLE001 - foreign code: a value that can't be copied is used as it is
-        try:
-            return dict(arguments)
-        except Exception:  # noqa: BLE001 - the same
-            return None
+        return dict(arguments)
 
 
 def is_same(after: Any, before: Any) -> bool:

@@ -2,7 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from hookline.extensions import lazy_module
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = lazy_module("hashlib")  # OpenSSL takes time to load, and few names are so long
 
 _MAX_NAME = 64
 
@@ -12,8 +19,6 @@ def mcp_tool_name(server: str, tool: str) -> str:
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"mcp__{server}__{tool}")
     if len(name) <= _MAX_NAME:
         return name
-    import hashlib  # noqa: PLC0415 - few names are so long
-
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{name[: _MAX_NAME - len(digest) - 1]}_{digest}"
 

@@ -19,7 +19,7 @@ BUILTINS_AND_KEYWORDS = frozenset(
     pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit
     umask unalias unset wait
     if then else elif fi case esac for select while until do done in function time { } ! [[ ]] coproc
-    """.split()  # noqa: SIM905 - as a list it would fill two screens
+    """.split()
 )
 
 

@@ -191,7 +191,7 @@ _FORM = lazy_pattern(
 )
 # They start no program that an argument names, except by the options below.
 _READERS = frozenset(
-    "cat diff echo egrep fgrep file find grep head ls printf pytest rg stat tail type wc which".split()  # noqa: SIM905 - short
+    "cat diff echo egrep fgrep file find grep head ls printf pytest rg stat tail type wc which".split()
 )
 _READERS_BY_COMMAND = {
     "git": frozenset(("add", "blame", "commit", "diff", "log", "ls-files", "mv", "rm", "show", "status")),

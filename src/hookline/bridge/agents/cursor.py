@@ -128,7 +128,7 @@ CURSOR_HOST = Host(
         """
         afterFileEdit subagentStart subagentStop afterAgentResponse afterAgentThought beforeTabFileRead
         afterTabFileEdit workspaceOpen
-        """.split()  # noqa: SIM905 - as a list it would fill a screen
+        """.split()
     ),
     call_keys=frozenset({"tool_name", "tool_input", "command", "file_path"}),
     parse_request=parse_request,

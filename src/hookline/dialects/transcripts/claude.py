@@ -9,25 +9,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hookline.dialects.transcripts.lines import json_lines, mapping, text
+from hookline.dialects.transcripts.lines import JsonLines, mapping, text
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall, Transcript
 
 
 def read(path: Path) -> Transcript:
     """The calls of one transcript, in order."""
     calls: dict[str, MadeCall] = {}
-    unread = 0
-    for number, line in json_lines(path):
-        if line is None:
-            unread += 1
-            continue
+    lines = JsonLines(path)
+    for number, line in lines:
         for block in _blocks(line):
             if block.get("type") == "tool_use":
                 call = _call(line, block, path, number)
                 calls[call.id] = call
             elif block.get("type") == "tool_result" and (known := calls.get(text(block.get("tool_use_id")))):
                 calls[known.id] = _ended(known, line)
-    return Transcript(calls=tuple(calls.values()), unread=unread)
+    return Transcript(calls=tuple(calls.values()), unread=lines.unread)
 
 
 def _blocks(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

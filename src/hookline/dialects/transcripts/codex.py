@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hookline.dialects.transcripts.lines import json_lines, mapping, text
+from hookline.dialects.transcripts.lines import JsonLines, mapping, text
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall, Transcript
 
 _REFUSALS = ("Command blocked by PreToolUse hook", "Tool call blocked by PreToolUse hook")
@@ -18,11 +18,8 @@ def read(path: Path) -> Transcript:
     """The calls of one transcript, in order."""
     calls: dict[str, MadeCall] = {}
     session: Mapping[str, Any] = {}
-    unread = 0
-    for number, line in json_lines(path):
-        if line is None:
-            unread += 1
-            continue
+    lines = JsonLines(path)
+    for number, line in lines:
         payload = mapping(line.get("payload"))
         kind = text(payload.get("type"))
         if line.get("type") == "session_meta":
@@ -32,7 +29,7 @@ def read(path: Path) -> Transcript:
             calls[call.id] = call
         elif kind.endswith("_output") and (known := calls.get(text(payload.get("call_id")))):
             calls[known.id] = replace(known, fate=_fate(payload.get("output")))
-    return Transcript(calls=tuple(calls.values()), unread=unread)
+    return Transcript(calls=tuple(calls.values()), unread=lines.unread)
 
 
 def _call(session: Mapping[str, Any], line: Mapping[str, Any], payload: Mapping[str, Any], origin: str) -> MadeCall:

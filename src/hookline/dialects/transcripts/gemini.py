@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.dialects.transcripts.lines import json_lines, json_object, mapping, text
+from hookline.dialects.transcripts.lines import JsonLines, json_object, mapping, text
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall, Transcript
 
 _REFUSALS = ("Tool execution blocked", "Agent execution stopped by hook", 'Tool "')
@@ -13,12 +13,9 @@ _REFUSALS = ("Tool execution blocked", "Agent execution stopped by hook", 'Tool 
 def read(path: Path) -> Transcript:
     """The calls of one transcript, in order."""
     calls: list[MadeCall] = []
-    session, unread = "", 0
+    session, lines = "", JsonLines(path)
     cwd = _directory(path)
-    for number, line in json_lines(path):
-        if line is None:
-            unread += 1
-            continue
+    for number, line in lines:
         session = text(line.get("sessionId")) or session
         given = line.get("toolCalls")
         calls += [
@@ -26,7 +23,7 @@ def read(path: Path) -> Transcript:
             for each in (given if isinstance(given, list) else ())
         ]
     # A message is repeated whenever one of its calls has changed.
-    return Transcript(calls=tuple({call.id: call for call in calls}.values()), unread=unread)
+    return Transcript(calls=tuple({call.id: call for call in calls}.values()), unread=lines.unread)
 
 
 def _call(given: Mapping[str, Any], session: str, cwd: str, origin: str) -> MadeCall:

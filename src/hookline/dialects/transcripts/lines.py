@@ -23,6 +23,21 @@ def json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | None]]:
             yield number, _object(line)
 
 
+class JsonLines:
+    """The objects in a file of JSON lines, each with the number of its line; `unread` counts all other lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.unread = 0
+
+    def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for number, line in json_lines(self._path):
+            if line is None:
+                self.unread += 1
+            else:
+                yield number, line
+
+
 def json_object(path: Path) -> Mapping[str, Any]:
     """Return the JSON object that a file contains; an empty one if it can't be read."""
     try:

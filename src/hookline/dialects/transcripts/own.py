@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.dialects.transcripts.lines import json_lines, mapping, text
+from hookline.dialects.transcripts.lines import JsonLines, mapping, text
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall, Transcript
 
 _FATES = {"success": Fate.RAN, "error": Fate.RAN, "idle": Fate.REFUSED, "cancelled": Fate.REFUSED}
@@ -13,15 +13,13 @@ _FATES = {"success": Fate.RAN, "error": Fate.RAN, "idle": Fate.REFUSED, "cancell
 def read(path: Path) -> Transcript:
     """The calls of one session, in order."""
     calls: list[MadeCall] = []
-    project, unread = "", 0
-    for number, line in json_lines(path):
-        if line is None:
-            unread += 1
-        elif line.get("type") == "session":
+    project, lines = "", JsonLines(path)
+    for number, line in lines:
+        if line.get("type") == "session":
             project = text(line.get("project")) or project
         elif line.get("type") == "tool":
             calls.append(_call(line, project, path, number))
-    return Transcript(calls=tuple(calls), unread=unread)
+    return Transcript(calls=tuple(calls), unread=lines.unread)
 
 
 def _call(line: Mapping[str, Any], project: str, path: Path, number: int) -> MadeCall:

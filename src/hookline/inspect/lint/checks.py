@@ -44,10 +44,9 @@ from hookline.settings.decode.schema import (
     WarmSettings,
 )
 from hookline.settings.decode.settings import decode_settings
-from hookline.settings.decode.typos import misplaced_keys
 from hookline.settings.read.files import Layer, Problem, first_problems
 from hookline.settings.read.jsonc import show_path
-from hookline.settings.read.merge import by_authority, others_switch
+from hookline.settings.read.merge import by_authority, misplaced_keys, others_switch
 from hookline.settings.trust.fingerprint import fingerprint
 from hookline.settings.trust.store import show_uncovered
 

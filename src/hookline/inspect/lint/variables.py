@@ -17,7 +17,7 @@ _OF_THE_SHELL = frozenset(
     BASH BASHOPTS BASHPID COLUMNS DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HOSTNAME HOSTTYPE IFS LINENO
     LINES MACHTYPE OLDPWD OPTARG OPTERR OPTIND OSTYPE PATH PIPESTATUS PPID PS4 PWD RANDOM REPLY SECONDS SHELL SHELLOPTS
     SHLVL SRANDOM TERM UID _
-    """.split()  # noqa: SIM905 - as a list it would fill a screen
+    """.split()
 )
 # `${NAME:-default}` and the like say themselves what happens to an unset variable.
 _HANDLES_UNSET = re.compile(r"\$\{\w+:?[-=?+]")

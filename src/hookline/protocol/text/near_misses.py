@@ -22,7 +22,7 @@ _TEXTS = frozenset(
     """
     additionalcontext comment description detail details explanation label labels log message msg note notes prompt
     reason reasons stopreason summary systemmessage tag tags text title usermessage
-    """.split()  # noqa: SIM905 - a list of forty words is easier to read
+    """.split()
 )
 # The words of a key such as `isAllowed` or `safe_to_run`: no as its value denies.
 _YES_KEYS = frozenset(
@@ -30,7 +30,7 @@ _YES_KEYS = frozenset(
     accept accepted acceptable allow allowed allows approve approved authorised authorized can clean compliant continue
     grant granted ok okay pass passed passes permission permit permitted permits proceed safe succeeded success
     successful valid yes
-    """.split()  # noqa: SIM905 - as above
+    """.split()
 )
 # And of a key such as `is_blocked` or `notAllowed`: anything but no as its value denies.
 _NO_KEYS = frozenset(
@@ -38,7 +38,7 @@ _NO_KEYS = frozenset(
     block blocked blocks danger dangerous denied denies deny disallow disallowed error errors exception failed failure
     forbid forbidden invalid malicious no not prohibited refuse refused reject rejected unauthorized unsafe violation
     violations
-    """.split()  # noqa: SIM905 - as above
+    """.split()
 )
 _NO_VALUES = frozenset(
     {

@@ -20,6 +20,7 @@ from hookline.protocol.constants import (
     TrustLevel,
 )
 from hookline.protocol.events import EVENT_DESCRIPTIONS
+from hookline.protocol.text.json_schema import json_schema
 from hookline.protocol.text.secret_names import SECRET_NAMES
 
 
@@ -417,8 +418,6 @@ _CLOSED = (
 
 def settings_schema() -> dict[str, Any]:
     """The JSON Schema of a settings file. An editor marks a key that nothing reads; the reader only warns of it."""
-    from hookline.protocol.text.json_schema import json_schema  # noqa: PLC0415 - needed for the schema only
-
     schema = json_schema(SettingsFile, "hookline settings")
     for described in _CLOSED:
         schema["$defs"][described.__name__]["additionalProperties"] = False

@@ -1,6 +1,7 @@
 """Layers → one Settings value. Nothing in a file raises an exception, and a bad file never disables another."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -185,11 +186,10 @@ def _silenced_by(layer: Layer, layers: Sequence[Layer]) -> str | None:
 
 
 def _given_options(problems: LayerProblems) -> Mapping[str, Any]:
-    try:
-        return _read_options(problems)
-    except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
-        _add_fault(problems, "hooksConfig", error, "its options are not used")
-        return {}
+    given: dict[str, Any] = {}
+    with _reporting(problems, "hooksConfig", "its options are not used"):
+        given.update(_read_options(problems))
+    return given
 
 
 def _read_options(problems: LayerProblems) -> Mapping[str, Any]:
@@ -227,15 +227,18 @@ def _place_of(key: str, name: str, layer: Layer) -> str | None:
 
 
 def _hooks(problems: LayerProblems, reader: HookReader) -> Iterator[HookEntry]:
-    try:
+    with _reporting(problems, "hooks", "some of its hooks may be missing"):
         yield from PackReader(problems, reader.disabled, reader.silenced_by).entries()
         yield from reader.entries()
+
+
+@contextmanager
+def _reporting(problems: LayerProblems, path: str, consequence: str) -> Iterator[None]:
+    """Turn an exception into a problem of the layer."""
+    try:
+        yield
     except Exception as error:  # noqa: BLE001 - a project's file must not disable another file's guards
-        _add_fault(problems, "hooks", error, "some of its hooks may be missing")
-
-
-def _add_fault(problems: LayerProblems, path: str, error: Exception, consequence: str) -> None:
-    shown = f"{type(error).__name__}: {error}"[:_LONGEST_FAULT]
-    message = f"can't be read ({shown}), so {consequence}; remove what is unusual in it"
-    # Without its line: looking for that could fail in the same way.
-    problems.found.append(Problem(origin=problems.layer.origin, path=path, message=message, is_error=True))
+        shown = f"{type(error).__name__}: {error}"[:_LONGEST_FAULT]
+        message = f"can't be read ({shown}), so {consequence}; remove what is unusual in it"
+        # Without its line: finding that could fail in the same way.
+        problems.found.append(Problem(origin=problems.layer.origin, path=path, message=message, is_error=True))

@@ -9,13 +9,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hookline.errors import HooklineError
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import OWN_DIALECT, ConfigSource
 from hookline.settings.read import jsonc
 from hookline.settings.read.jsonc import PathStep
 from hookline.settings.read.permissions import access_fault
 
 if TYPE_CHECKING:
+    from hookline.settings.read import toml
     from hookline.settings.read.policy_state import PolicyState
+else:
+    toml = lazy_module("hookline.settings.read.toml")  # only Codex has such files
 
 NOTHING_RUNS = "so none of its hooks run"
 # Of each file; the rest is counted.
@@ -211,8 +215,6 @@ def _is_toml(origin: str) -> bool:
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
-    from hookline.settings.read import toml  # noqa: PLC0415 - only Codex has such files
-
     try:
         return toml.parse(text)
     except ValueError as error:

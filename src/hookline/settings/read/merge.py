@@ -1,10 +1,18 @@
 """Which of several layers decides, and whether hooks are enabled. Loaded while hooks are disabled, so no msgspec."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import OWN_DIALECT, ConfigSource, OnError
+from hookline.protocol.events import HookEventName
+from hookline.protocol.text.strings import nearest
 from hookline.settings.read.files import Layer, Problem
+
+if TYPE_CHECKING:
+    from hookline.dialects import registry
+else:
+    registry = lazy_module("hookline.dialects.registry")  # few settings name any
 
 # A single value is decided by the more trusted layer: a project can't switch off a user's guards.
 _AUTHORITY = {
@@ -14,6 +22,7 @@ _AUTHORITY = {
     ConfigSource.PROJECT: 1,
     ConfigSource.EXTENSIONS: 1,
 }
+_TOP_LEVEL_KEYS = ("enableHooks", "hooks", "hooksConfig", "use")
 # A project inside another one can't undo what the outer one decides.
 _NESTED_RANK = 0
 # The program could ignore every verdict anyway, and no project may undo the guards that it brings itself.
@@ -111,11 +120,7 @@ def names_dialects(layers: Sequence[Layer]) -> bool:
 def named_dialects(layers: Sequence[Layer]) -> tuple[str, ...]:
     """The other agents whose files shall be read; from the raw settings, because it decides what else is read."""
     named = [name for layer in layers for name in _dialects_in(layer) or ()]
-    if not named:
-        return ()
-    from hookline.dialects.registry import FOREIGN_DIALECTS  # noqa: PLC0415 - few settings name any
-
-    return tuple(dialect for dialect in FOREIGN_DIALECTS if dialect in named)
+    return tuple(dialect for dialect in registry.FOREIGN_DIALECTS if dialect in named) if named else ()
 
 
 def _dialects_in(layer: Layer) -> Sequence[Any] | None:
@@ -130,6 +135,19 @@ def others_switch(layer: Layer) -> Iterator[Problem]:
     if layer.dialect == OWN_DIALECT and isinstance(options, Mapping) and "enabled" in options:
         message = "is Gemini CLI's switch and has no effect here; use enableHooks, at the top of the file"
         yield layer.problem(("hooksConfig", "enabled"), message)
+
+
+def misplaced_keys(layer: Layer) -> Iterator[Problem]:
+    """Yield the ignored keys that look like hookline's, each with a suggestion; other keys belong to other programs."""
+    for key in map(str, layer.values):
+        meant = nearest(key, _TOP_LEVEL_KEYS, cutoff=0.8)
+        if key in set(HookEventName):
+            yield layer.problem((key,), f'is ignored here; put it inside "hooks": {{"{key}": …}}')
+        elif key == "disableAllHooks":  # Claude Code's
+            advice = 'write "enableHooks": false' if layer.values[key] else "remove it"
+            yield layer.problem((key,), f"is ignored; {advice}")
+        elif meant and key not in _TOP_LEVEL_KEYS:
+            yield layer.problem((key,), f"is ignored; did you mean {meant}?")
 
 
 def _enabled_in(layer: Layer, problems: list[Problem]) -> bool | None:

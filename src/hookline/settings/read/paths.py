@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hookline.protocol.constants import ConfigSource
+from hookline.settings.read.files import read_layer
 
 _FOLDER = ".llxprt"
 _FILE = "settings.json"
@@ -64,13 +65,11 @@ def default_paths(working_dir: str | Path, environ: Mapping[str, str] | None = N
 
 
 def _why_unmovable(given: str) -> str | None:
-    """Why the system's file stays where it is although a variable names another; None if it may be moved.
+    """Return why a variable can't move the system's file, or None.
 
-    Everybody can set a variable, also an agent that writes a shell's start-up file, and then a company's guards would
-    be gone without a word. A file that can't be read may name a policy.
+    An agent that writes a shell's start-up file could set the variable, and a company's guards would be gone
+    unnoticed. A file that can't be read may name a policy.
     """
-    from hookline.settings.read.files import read_layer  # noqa: PLC0415 - hardly anybody sets it
-
     system = read_layer(SYSTEM_FILE, ConfigSource.SYSTEM)
     options = system.values.get("hooksConfig")
     names_policy = isinstance(options, Mapping) and options.get("policy") is not None

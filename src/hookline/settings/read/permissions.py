@@ -1,16 +1,18 @@
 """Whether another user could have written a file that is read without confirmation."""
 
+import grp
 import os
+import pwd
 import shlex
 import stat
 from pathlib import Path
 
 Fault = tuple[str, str]
-"""Return the fault of a file and its remedy, as the end of a sentence."""
+"""The fault of a file and its remedy, as the end of a sentence."""
 
 
 def access_fault(path: Path, status: os.stat_result) -> Fault | None:
-    """Why a user's or the system's settings file can't be believed, or None.
+    """Return why a user's or the system's settings file can't be trusted, or None.
 
     Only root and this user may own it or write to it; the same is true of its directory, and of the directory with the
     link if it is one. In a sticky directory, others can't replace it.
@@ -45,9 +47,6 @@ def _is_private_group(gid: int, uid: int) -> bool:
 
     Where each user has such a group, the umask is often 002 and every file writable by it.
     """
-    import grp  # noqa: PLC0415 - few files are writable by a group
-    import pwd  # noqa: PLC0415
-
     try:
         user, group = pwd.getpwuid(uid), grp.getgrgid(gid)
     except KeyError:

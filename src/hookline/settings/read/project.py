@@ -1,10 +1,18 @@
 """Which project a directory belongs to: itself, or the nearest parent that has settings."""
 
 import os
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+from hookline.extensions import lazy_module
 from hookline.settings.read.paths import PROJECT_FILE, home_of
+
+if TYPE_CHECKING:
+    from hookline.settings.trust import store as trust
+else:
+    trust = lazy_module("hookline.settings.trust.store")  # most projects are not nested
 
 
 class FoundProject(NamedTuple):
@@ -20,31 +28,26 @@ class FoundProject(NamedTuple):
 
 
 def find_project(start: str, environ: Mapping[str, str] | None = None) -> FoundProject:
-    """The nearest directory with a project's settings, from `start` up to the repository's root.
+    """Return the nearest directory with a project's settings, from `start` up to the repository's root.
 
-    The home directory is not a project: its settings are the user's. Settings in a parent that somebody
-    else could have put there are not used, such as those in /tmp.
+    The home directory is not a project: its settings are the user's. Settings in a parent that another user could have
+    put there are not used, such as those in /tmp.
     """
     env = os.environ if environ is None else environ
-    here = FoundProject(os.path.abspath(start), has_settings=False)  # noqa: PTH100 - not resolved
+    directory = _absolute(start)
+    here = FoundProject(str(directory), has_settings=False)
     if env.get("HOOKLINE_PROJECT_SETTINGS"):
         return here._replace(has_settings=True)
-    home = os.path.realpath(home_of(env))
-    directory = here.directory
-    while os.path.realpath(directory) != home:
-        file = os.path.join(directory, PROJECT_FILE)  # noqa: PTH118 - as text
+    for folder in _below_home(directory, env):
+        file = folder / PROJECT_FILE
         if os.path.lexists(file):
-            is_parent = directory != here.directory
-            fault = _fault(directory, file) if is_parent else None
+            is_parent = folder != directory
+            fault = _fault(folder, file) if is_parent else None
             if fault is not None:
-                return here._replace(
-                    refused=f"{file} is not used here, because {fault}; to use it: --project {directory}"
-                )
-            return FoundProject(directory, is_parent)
-        above = os.path.dirname(directory)  # noqa: PTH120 - as text
-        if above == directory or os.path.lexists(os.path.join(directory, ".git")):  # noqa: PTH118 - as text
+                return here._replace(refused=f"{file} is not used here, because {fault}; to use it: --project {folder}")
+            return FoundProject(str(folder), is_parent)
+        if os.path.lexists(folder / ".git"):
             break
-        directory = above
     return here
 
 
@@ -54,7 +57,7 @@ def find_projects(start: str, root: str | None, environ: Mapping[str, str]) -> t
     The root that the agent names comes first. Neither a repository nor settings in a directory below it, which an agent
     could make itself, put the guards of an outer project out of force whose hooks the user has trusted.
     """
-    named = root if root and os.path.isabs(root) and os.path.isdir(root) else start  # noqa: PTH112, PTH117 - as text
+    named = root if root and root.startswith("/") and Path(root).is_dir() else start
     usual = find_project(named, environ)
     if environ.get("HOOKLINE_PROJECT_SETTINGS"):
         return usual.directory, ()
@@ -71,36 +74,39 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+def _absolute(path: str) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - without `..`, and not resolved
+
+
+def _below_home(directory: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield a directory and its parents, as far as they are not the home directory."""
+    home = os.path.realpath(home_of(environ))
+    return takewhile(lambda folder: os.path.realpath(folder) != home, (directory, *directory.parents))
+
+
 def _with_settings(start: str, environ: Mapping[str, str]) -> list[str]:
-    """The directory and its parents that have a project's settings, the innermost first.
+    """Return the directory and its parents that have a project's settings, the innermost first.
 
     If a link leads to the directory, its real parents follow: a link must not lift their guards.
     """
-    home = os.path.realpath(home_of(environ))
     found: dict[str, str] = {}
-    for first in dict.fromkeys((os.path.abspath(start), os.path.realpath(start))):  # noqa: PTH100 - not resolved
-        directory = first
-        while (real := os.path.realpath(directory)) != home:
-            file = os.path.join(directory, PROJECT_FILE)  # noqa: PTH118 - as text
-            if os.path.lexists(file) and (directory == start or _fault(directory, file) is None):
-                found.setdefault(real, directory)
-            if (above := os.path.dirname(directory)) == directory:  # noqa: PTH120 - as text
-                break
-            directory = above
+    for first in (_absolute(start), Path(os.path.realpath(start))):
+        for folder in _below_home(first, environ):
+            file = folder / PROJECT_FILE
+            if os.path.lexists(file) and (str(folder) == start or _fault(folder, file) is None):
+                found.setdefault(os.path.realpath(folder), str(folder))
     return list(found.values())
 
 
 def _trusted(directories: list[str]) -> list[str]:
     """Return the directories in which the user has trusted a hook."""
-    from hookline.settings.trust.store import TrustStore, default_trust_path  # noqa: PLC0415 - most projects are not nested
-
-    store = TrustStore(default_trust_path())
+    store = trust.TrustStore(trust.default_trust_path())
     return [one for one in directories if store.knows(one)]
 
 
-def _fault(directory: str, file: str) -> str | None:
+def _fault(directory: Path, file: Path) -> str | None:
     """Return why a parent's settings might be another user's, or None."""
-    for path in (directory, os.path.dirname(file), file):  # noqa: PTH120 - as text
+    for path in (directory, file.parent, file):
         try:
             owner = os.lstat(path).st_uid
         except OSError as error:

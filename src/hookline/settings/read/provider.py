@@ -9,15 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from hookline.errors import MissingPartError
-from hookline.extensions import load_part
+from hookline.extensions import lazy_module, load_part
 from hookline.protocol.constants import ConfigSource
 from hookline.settings.read.files import Layer
 from hookline.settings.read.policy_state import PolicyState
 from hookline.settings.read.source import FileWatch
 
 if TYPE_CHECKING:
+    from msgspec import structs
+
     from hookline.protocol.hook_entry import HookEntry, PolicyMark
     from hookline.settings.decode.schema import FleetSettings, RolloutSettings
+
+else:
+    structs = lazy_module("msgspec.structs")  # not while hooks are disabled
 
 # The hooks of one event are checked one after another.
 _CHECK_AGAIN_S = 0.002
@@ -81,13 +86,11 @@ class ScriptChecks:
 
 def as_they_would_run(hooks: "Iterable[HookEntry]") -> "tuple[HookEntry, ...]":
     """Return the hooks as they would run now: those of a policy whose scripts were changed fail."""
-    from msgspec.structs import replace  # noqa: PLC0415 - not loaded while hooks are disabled
-
     hooks = tuple(hooks)
     if all(hook.policy is None for hook in hooks):
         return hooks
     checks = ScriptChecks()
-    return tuple(hook if (why := checks.fault(hook)) is None else replace(hook, refusal=why) for hook in hooks)
+    return tuple(hook if (why := checks.fault(hook)) is None else structs.replace(hook, refusal=why) for hook in hooks)
 
 
 def missing_provider() -> str | None:

@@ -4,6 +4,7 @@
 """
 
 import re
+import tomllib
 from typing import Any
 
 from hookline.protocol.text.patterns import lazy_pattern
@@ -25,8 +26,6 @@ _BETWEEN_KEYS = lazy_pattern(r"[=,{}\[\]\n]+")
 
 def parse(text: str) -> dict[str, Any]:
     """Return the tables of a TOML text; ValueError if it is none, or has keys of too many parts."""
-    import tomllib  # noqa: PLC0415 - few users have such files
-
     if any(part.count(".") >= _MOST_PARTS for part in _BETWEEN_KEYS.split(_OPAQUE.sub("_", text))):
         raise ValueError(f"a key has more than {_MOST_PARTS} parts")
     try:

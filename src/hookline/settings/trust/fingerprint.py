@@ -81,7 +81,7 @@ def signature(status: os.stat_result) -> Signature:
 def _is_still(name: str, known: Signature | None) -> bool:
     """Whether a name leads to the same file as before, or still to nothing (None)."""
     try:
-        return signature(os.stat(name)) == known  # noqa: PTH116 - at every event, and Path is several times slower
+        return signature(os.stat(name)) == known
     except (OSError, ValueError):
         return known is None
 
@@ -302,7 +302,7 @@ def _place_of(file: int) -> str | None:
     `os.path.realpath` asks for each part of each link on the way: that takes ten times as long, in every event.
     """
     try:
-        path = os.readlink(f"/proc/self/fd/{file}")  # noqa: PTH115 - at every event, and Path is several times slower
+        path = os.readlink(f"/proc/self/fd/{file}")
     except OSError:
         return None
     return None if path.endswith(" (deleted)") or not path.startswith("/") else path

@@ -315,7 +315,7 @@ def is_below(path: Path, project: str) -> bool:
 
 def contains_home(project: str) -> bool:
     """Whether a project is the home directory or above it; such a project has the user's own files in it."""
-    return is_below(Path(os.path.expanduser("~")), project)  # noqa: PTH111 - never raises
+    return is_below(Path(os.path.expanduser("~")), project)
 
 
 def _not_believed(path: Path, what: str, advice: str) -> HooklineError:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from hookline.protocol.hook_entry import HookEntry
+from hookline.settings.read.provider import layer_provider
 from hookline.settings.trust.fingerprint import Fingerprinter, Signature
 
 _MOST_KNOWN = 8
@@ -81,7 +82,7 @@ class WorkerSources:
 
 def _identity(directory: str) -> tuple[int, int] | None:
     try:
-        status = os.stat(directory)  # noqa: PTH116 - at every event, and Path is several times slower
+        status = os.stat(directory)
     except (OSError, ValueError):
         return None
     return status.st_dev, status.st_ino
@@ -96,6 +97,4 @@ def _policy_fault(hook: HookEntry) -> str | None:
     """What is wrong with the scripts of a policy, also with those that the command does not name."""
     if hook.policy is None or not hook.policy.files:
         return None
-    from hookline.settings.read.provider import layer_provider  # noqa: PLC0415 - few machines have a policy
-
     return layer_provider().scripts_fault(hook.policy)

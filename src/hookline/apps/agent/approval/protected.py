@@ -27,7 +27,7 @@ _NAMES = frozenset(
     .profile .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .inputrc
     .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout
     .xprofile .xinitrc .xsession .xsessionrc .pam_environment
-    """.split()  # noqa: SIM905 - as a list it would fill two screens
+    """.split()
 )
 _IN_CONFIG = frozenset(("fish", "git", "autostart", "systemd", "environment.d"))
 _OF_SYSTEM = re.compile(
