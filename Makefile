@@ -88,7 +88,7 @@ shell-oracle: $(READY) ## compare our reader of shell commands with tree-sitter-
 trace-event: $(READY) ## how many calls and changes of module one BeforeTool event takes
 	@$(BIN)/python tools/trace_event.py
 
-bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md, and the figures in docs/fleet.md
+bench: $(READY) ## measure the runner against its floor and its peers; writes docs/performance.md, and the figures in docs/decisions.md
 	@VENV="$(VENV)" sh tools/peer.sh
 	@$(BIN)/python benchmarks/run.py
 	@$(BIN)/python benchmarks/where_time_goes.py

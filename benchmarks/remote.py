@@ -1,4 +1,4 @@
-"""What a remote hook costs beside the same hook here: `python benchmarks/remote.py [ROUNDS]`; writes docs/fleet.md.
+"""What a remote hook costs beside the same hook here: `python benchmarks/remote.py [ROUNDS]`; writes docs/decisions.md.
 
 A real server and real workers, all on this machine. In each round an event with the hook here and one with the hook on
 a worker are fired, in random order, and one round trip is made through the server alone; the figures are medians of the
@@ -179,7 +179,7 @@ def _started(commands: list[list[str]]) -> Iterator[None]:
 
 
 def page(figures: dict[str, float], rounds: int) -> str:
-    """The figures for docs/fleet.md."""
+    """The figures for docs/decisions.md."""
     rows = [
         f"| {count} | {figures[f'rate of quick {count}']:.0f} | {figures[f'share of quick {count}']:.2f} |"
         f" {figures[f'rate of waiting {count}']:.0f} | {figures[f'share of waiting {count}']:.2f} |"
@@ -211,7 +211,7 @@ def main() -> int:
     text = page(figures, rounds)
     print(text)
     if rounds >= ROUNDS:
-        file = ROOT / "docs" / "fleet.md"
+        file = ROOT / "docs" / "decisions.md"
         file.write_text(_PLACE.sub(lambda place: f"{place[1]}{text}{place[2]}", file.read_text()))
     if _unanswered:
         print(f"         {len(_unanswered)} events were not answered, the first: {_unanswered[0]}", file=sys.stderr)

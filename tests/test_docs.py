@@ -193,8 +193,8 @@ LIMITS = [
         "agent",
         f"summarized at {compression.NEARLY_FULL:.0%} of {DEFAULT_CONTEXT_LIMIT:,} tokens".replace("%", " %"),
     ),
-    ("fleet", f"at most {documents.MOST_FILES} files of {_size(documents.MOST_FILE_BYTES)}"),
-    ("fleet", f"{_size(documents.MOST_BYTES)} in all"),
+    ("fleet-policy", f"at most {documents.MOST_FILES} files of {_size(documents.MOST_FILE_BYTES)}"),
+    ("fleet-policy", f"{_size(documents.MOST_BYTES)} in all"),
     ("other-agents", f"{arguments.DEADLINE_S:g} s"),
 ]
 
