@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline import Config
-from hookline.apps.agent.approval.approver import Approval, Permissions, Reply, Request
+from hookline.apps.agent.approval.approver import Approval, ApprovalRequest, Permissions, UserReply
 from hookline.apps.agent.background import BackgroundHooks
 from hookline.apps.agent.scheduler import ToolScheduler
-from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.tool import AgentCall, CallStatus
 from hookline.apps.agent.toolbox import default_toolbox
 from hookline.testing import Answer, calls, says
 
@@ -30,12 +30,12 @@ class User:
 
     def __init__(self, *answers: Approval) -> None:
         self._answers = list(answers)
-        self.asked: list[Request] = []
+        self.asked: list[ApprovalRequest] = []
 
-    async def __call__(self, request: Request) -> Reply:
+    async def __call__(self, request: ApprovalRequest) -> UserReply:
         """The next answer."""
         self.asked.append(request)
-        return Reply(self._answers.pop(0) if self._answers else Approval.REFUSE)
+        return UserReply(self._answers.pop(0) if self._answers else Approval.REFUSE)
 
 
 def _run(
@@ -50,7 +50,7 @@ def _run(
         permissions=Permissions(config=config, approve=user, background=BackgroundHooks()),
         on_change=lambda _: None,
     )
-    given = [ToolCall(id=str(number), name=name, arguments=args) for number, (name, args) in enumerate(wanted)]
+    given = [AgentCall(id=str(number), name=name, arguments=args) for number, (name, args) in enumerate(wanted)]
     return [done.status for done in asyncio.run(scheduler.run(given))]
 
 
@@ -117,7 +117,7 @@ def test_a_link_made_while_the_user_thinks_is_not_followed(project: Path) -> Non
     (project / "sub").mkdir()
 
     class Slow(User):
-        async def __call__(self, request: Request) -> Reply:
+        async def __call__(self, request: ApprovalRequest) -> UserReply:
             if not self.asked:
                 (project / "sub").rename(project / "old")
                 (project / "sub").symlink_to(".git")
@@ -212,15 +212,15 @@ def test_a_hooks_question_names_the_hook_and_its_reason(
     here = person(*words, *yes, *prompt)
     if not prompt:
         here.say("go")
-    here.expect("read_file wants to go on")
+    here.expect("read_file wants to run")
     here.expect("guard asks: Are you sure?")
     here.expect('"file_path": "a.txt"')
-    here.expect("Allow read_file to go on? [y]es, [v]iew, [N]o:")
+    here.expect("Allow read_file to run? [y]es, [v]iew, [N]o:")
     here.type("?\r")
     here.expect("Type y (yes), v (view all), n (no)")
     here.expect("[N]o:")
     here.type("v\r")
-    here.expect("read_file wants to go on")
+    here.expect("read_file wants to run")
     here.expect("[N]o:")
     here.type("\x04")
     here.expect("read_file a.txt was not run" if not prompt else "[read_file: blocked by guard]")

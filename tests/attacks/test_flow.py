@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from hookline import Config, Hooks, execute_tool_with_hooks
-from hookline.apps.agent.approval.approver import Approval, Permissions, Reply, Request
+from hookline.apps.agent.approval.approver import Approval, ApprovalRequest, Permissions, UserReply
 from hookline.apps.agent.background import BackgroundHooks
 from hookline.apps.agent.scheduler import ToolScheduler
-from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.tool import AgentCall, CallStatus
 from hookline.apps.agent.toolbox import default_toolbox
 from hookline.hook import Ask
 from hookline.settings.read.paths import SettingsPaths
@@ -61,15 +61,15 @@ class User:
     """Says yes to everything, and remembers the questions."""
 
     answer: Approval = Approval.ALLOW_ONCE
-    asked: list[Request] = field(default_factory=list)
+    asked: list[ApprovalRequest] = field(default_factory=list)
 
-    async def __call__(self, request: Request) -> Reply:
+    async def __call__(self, request: ApprovalRequest) -> UserReply:
         """The same answer each time."""
         self.asked.append(request)
-        return Reply(self.answer)
+        return UserReply(self.answer)
 
 
-def agent(config: Config, name: str, arguments: Mapping[str, Any], user: User | None = None) -> ToolCall:
+def agent(config: Config, name: str, arguments: Mapping[str, Any], user: User | None = None) -> AgentCall:
     """The finished call in hookline's own agent, with its own tools."""
     scheduler = ToolScheduler(
         config=config,
@@ -77,7 +77,7 @@ def agent(config: Config, name: str, arguments: Mapping[str, Any], user: User | 
         permissions=Permissions(config=config, approve=user or User(), background=BackgroundHooks()),
         on_change=lambda _: None,
     )
-    (done,) = asyncio.run(scheduler.run([ToolCall(id="1", name=name, arguments=arguments)]))
+    (done,) = asyncio.run(scheduler.run([AgentCall(id="1", name=name, arguments=arguments)]))
     return done
 
 
@@ -426,7 +426,7 @@ def test_a_guard_that_asks_makes_one_question(work: Path) -> None:
     done = agent(config, "run_shell_command", {"command": "echo a"}, user)
     (request,) = user.asked
     assert request.asked is not None
-    assert (request.asked.hooks, request.asked.reason) == (("careful",), "sure?")
+    assert (request.asked.hooks, request.asked) == (("careful",), "sure?")
     assert (request.what, request.call.arguments) == ("run echo b", {"command": "echo b"})
     assert (done.status, done.arguments) == (CallStatus.SUCCESS, {"command": "echo b"})
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hookline.apps.agent.conversation.transcript import Transcript, transcript_path
+from hookline.apps.agent.conversation.transcript import TranscriptWriter, transcript_path
 from hookline.apps.agent.loop import Agent
 from hookline.apps.agent.toolbox import default_toolbox
 from hookline.apps.cli.main import main
@@ -230,7 +230,7 @@ def test_no_secret_is_in_the_transcript(
         model=model,
         toolbox=default_toolbox(),
         approve=None,
-        transcript=Transcript(transcript_path("s1"), config.get_redactor()),
+        transcript=TranscriptWriter(transcript_path("s1"), config.get_redactor()),
         listener=list[Any]().append,
     )
 

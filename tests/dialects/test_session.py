@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from hookline import Config
-from hookline.apps.agent.approval.approver import Approval, Approver, Permissions, Reply, Request
+from hookline.apps.agent.approval.approver import Approval, ApprovalRequest, Approver, Permissions, UserReply
 from hookline.apps.agent.background import BackgroundHooks
 from hookline.apps.agent.conversation.contents import content_from_json, user_content
-from hookline.apps.agent.conversation.transcript import Transcript
+from hookline.apps.agent.conversation.transcript import TranscriptWriter
 from hookline.apps.agent.scheduler import ToolScheduler
-from hookline.apps.agent.tool import CallStatus, ToolCall, ToolContext
+from hookline.apps.agent.tool import AgentCall, CallStatus, ToolContext
 from hookline.apps.agent.toolbox import default_toolbox
 from hookline.apps.agent.tools.shell import RUN_SHELL_COMMAND
 from hookline.client.triggers.tools import fire_permission_hook
@@ -77,7 +77,7 @@ print(json.dumps({"decision": "block", "reason": f"{first} / {tools} / {text}"})
 
 def test_a_stop_hook_of_claude_code_can_read_the_transcript(project: Path, tmp_path: Path) -> None:
     """Its own form of messages and tool calls, kept up to date from one event to the next."""
-    transcript = Transcript(tmp_path / "s" / "one.jsonl")
+    transcript = TranscriptWriter(tmp_path / "s" / "one.jsonl")
     transcript.write("session", id="one", project=str(project), model="m", source="startup")
     transcript.write("user", content=user_content(["Hi"]))
     call = {"functionCall": {"name": "write_file", "args": {"file_path": "a"}}}
@@ -97,7 +97,7 @@ def test_a_stop_hook_of_claude_code_can_read_the_transcript(project: Path, tmp_p
 
 def test_a_broken_line_costs_a_stop_hook_that_line_only(project: Path, tmp_path: Path) -> None:
     """A crash may have cut it; the hook still reads all others in its own form."""
-    transcript = Transcript(tmp_path / "s" / "one.jsonl")
+    transcript = TranscriptWriter(tmp_path / "s" / "one.jsonl")
     transcript.write("session", id="one", project=str(project), model="m", source="startup")
     with transcript.path.open("a") as file:
         file.write('{"type": "user", "content": {"par\n[]\n{"type": ["user"]}\n')
@@ -119,7 +119,7 @@ def test_a_transcript_that_is_not_ours_is_left_as_it_is(project: Path, tmp_path:
 
 def test_hooks_of_our_own_get_our_own_transcript(project: Path, tmp_path: Path) -> None:
     """No copy is made for them."""
-    transcript = Transcript(tmp_path / "one.jsonl")
+    transcript = TranscriptWriter(tmp_path / "one.jsonl")
     transcript.write("session", id="one", project=str(project), model="m", source="startup")
     config = configured(project, "AfterAgent", "true", "hookline", transcript_path=str(transcript.path))
     fire(config, HookEventName.AFTER_AGENT)
@@ -175,7 +175,7 @@ def test_a_permission_request_hook_is_asked_before_the_user_is(
     assert (project / "asked").exists()
 
 
-def decided(config: Config, approve: Approver, call: ToolCall) -> ToolCall:
+def decided(config: Config, approve: Approver, call: AgentCall) -> AgentCall:
     permissions = Permissions(config=config, approve=approve, background=BackgroundHooks())
     scheduler = ToolScheduler(
         config=config, toolbox=default_toolbox(), permissions=permissions, on_change=lambda _call: None
@@ -188,16 +188,16 @@ def decided(config: Config, approve: Approver, call: ToolCall) -> ToolCall:
 class User:
     """Says no to everything, and remembers the questions."""
 
-    asked: list[Request] = field(default_factory=list)
+    asked: list[ApprovalRequest] = field(default_factory=list)
 
-    async def __call__(self, request: Request) -> Reply:
+    async def __call__(self, request: ApprovalRequest) -> UserReply:
         """A no."""
         self.asked.append(request)
-        return Reply(Approval.REFUSE)
+        return UserReply(Approval.REFUSE)
 
 
-def write(path: str = "a") -> ToolCall:
-    return ToolCall(id="1", name="write_file", arguments={"file_path": path, "content": "b"})
+def write(path: str = "a") -> AgentCall:
+    return AgentCall(id="1", name="write_file", arguments={"file_path": path, "content": "b"})
 
 
 def test_a_refused_permission_names_its_hook(project: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_permission_does_not_answer_a_guard_that_asks(project: Path) -> None:
     config, user = configured(project, "PermissionRequest", allow), User()
     config.add_hook("BeforeTool", lambda _event: Ask("sure?"))
     done = decided(config, user, write())
-    assert [request.asked and request.asked.reason for request in user.asked] == ["sure?"]
+    assert [request.asked and request.asked for request in user.asked] == ["sure?"]
     assert not (project / "a").exists()
     assert done.status is CallStatus.IDLE
 
@@ -236,7 +236,7 @@ def test_updated_input_replaces_the_arguments_whole(project: Path) -> None:
     command = f"printf %s {shlex.quote(json.dumps({'hookSpecificOutput': answer}))}"
     config, user, seen = configured(project, "PreToolUse", command), User(), list[Any]()
     config.add_hook("BeforeTool", lambda event: seen.append(dict(event.tool_input)), final=True)
-    call = ToolCall(id="1", name="read_file", arguments={"file_path": "long.txt", "offset": 3, "limit": 1})
+    call = AgentCall(id="1", name="read_file", arguments={"file_path": "long.txt", "offset": 3, "limit": 1})
     done = decided(config, user, call)
     assert seen == [done.arguments] == [{"file_path": "long.txt"}]
     assert done.result is not None

@@ -300,7 +300,7 @@ def test_what_hooks_say_around_a_prompt_reaches_the_model(mode: str, scene: Scen
     scene.hook("AfterAgent", more, when='! echo "$input" | grep -q \'"stop_hook_active":true\'')
     shown = scene.run(mode, [says("One.")], [says("Two.")])
     assert scene.user_texts() == [["stay", "Use tabs.", "It rains."], ["Run the tests."]]
-    note = "guard makes the agent go on: Run the tests."
+    note = "guard continues the turn: Run the tests."
     if mode.endswith("json"):
         assert (shown.result()["response"], shown.result()["turns"]) == ("Two.", 2)
         assert shown.notices() == [note]

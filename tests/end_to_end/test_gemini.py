@@ -98,7 +98,7 @@ def test_a_broken_stream_is_exit_code_1(project: Path, hook_script: HookScript) 
     assert (done.returncode, done.stdout, len(asked)) == (1, "", 1)
     assert done.stderr == (
         "hookline: the answer of gemini-test was cut off: the stream ended without a finish reason;"
-        " the part that arrived is not used\n"
+        " the partial answer is unused\n"
     )
     assert not (project / "ran").exists()
 

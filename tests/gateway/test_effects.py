@@ -65,7 +65,7 @@ def test_calls_are_denied_rewritten_and_completed(connect: Callable[..., Any], t
             assert (denied.is_error, texts(denied)) == (True, ["not today"])
             asked = await client.call_tool("careful", {})
             assert asked.is_error
-            assert texts(asked)[0].startswith("sure? (a hook wants a person to be asked")
+            assert texts(asked)[0].startswith("sure? (a hook wants the user to be asked")
             assert texts(await client.call_tool("add", {"a": 1, "b": 2})) == ["42", "mind the gap"]
             hidden = await client.call_tool("secret", {})
             assert (texts(hidden), hidden.structured_content) == (["[hidden]"], {"result": "[hidden]"})
@@ -142,25 +142,6 @@ def test_a_session_starts_and_ends_once(connect: Callable[..., Any], tmp_path: P
 
     run(talk())
     assert seen.read_text().split() == ["start", "end"]
-
-
-def test_a_cancelled_call_is_cancelled_in_the_server(connect: Callable[..., Any], tmp_path: Path) -> None:
-    """What the client gives up, the server hears of; the connection stays usable."""
-    state = tmp_path / "state.txt"
-
-    async def reaches(text: str) -> None:
-        while not state.exists() or state.read_text() != text:  # noqa: ASYNC110 - another process writes it
-            await asyncio.sleep(0.02)
-
-    async def talk() -> None:
-        async with connect({"AfterTool": [hook("exit 0", "mcp__demo__wait")]}) as client:
-            call = asyncio.create_task(client.call_tool("wait", {"path": str(state)}))
-            await reaches("started\n")
-            call.cancel()
-            await reaches("cancelled\n")
-            assert texts(await client.call_tool("add", {"a": 1, "b": 2})) == ["3"]
-
-    run(talk())
 
 
 def test_no_tool_is_called_while_the_company_has_agents_off(connect: Callable[..., Any], tmp_path: Path) -> None:

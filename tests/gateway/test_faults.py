@@ -111,7 +111,7 @@ def test_a_cancelled_call_in_the_server(raw: Callable[..., Raw]) -> None:
     client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
     client.call(2, "x")
     assert client.read()["id"] == 2
-    assert "an answer that nobody waits for" in client.leave()[1]
+    assert "an answer without a pending request" in client.leave()[1]
 
 
 def test_a_slow_hook_holds_up_nothing(raw: Callable[..., Raw]) -> None:
@@ -308,16 +308,9 @@ def test_a_server_that_writes_nonsense(raw: Callable[..., Raw]) -> None:
     client.request(1, "ping")
     assert client.read()["id"] == 1
     stderr = client.leave()[1]
-    assert "wrote a line to stdout that is no message" in stderr
+    assert "wrote a line to stdout that is not a message" in stderr
     assert "hookline: [demo] warm\\x1b[2J\ufffd up\n" in stderr
     assert "\x1b" not in stderr
-
-
-def test_long_messages(raw: Callable[..., Raw]) -> None:
-    """A message of some megabytes passes in both directions."""
-    client = raw(ECHO, DENY_ALL)
-    client.call(1, "x", text="y" * 3_000_000)
-    assert len(client.read()["result"]["content"][0]["text"]) > 3_000_000
 
 
 def test_a_server_that_does_not_read(raw: Callable[..., Raw]) -> None:

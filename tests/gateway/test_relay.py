@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hookline import Hooks
-from hookline.gateway.asking import Asker
-from hookline.gateway.guard import Guard
+from hookline.gateway.elicitation import Elicitation
+from hookline.gateway.guard import ToolGuard
 from hookline.gateway.relay import Relay
 
 
@@ -20,12 +20,12 @@ class Wires:
         self.session = self.hooks.session("s")
         self.to_client: list[Any] = []
         self.to_server: list[Any] = []
-        asker = Asker(lambda line: self.to_client.append(json.loads(line)), timeout_s)
-        self.guard = Guard(self.hooks, self.session, {"server_name": "demo"}, asker)
+        elicitation = Elicitation(lambda line: self.to_client.append(json.loads(line)), timeout_s)
+        self.guard = ToolGuard(self.hooks, self.session, {"server_name": "demo"}, elicitation)
         self.guard.start()
         self.relay = Relay(
             self.guard,
-            asker,
+            elicitation,
             lambda line: self.to_client.append(json.loads(line)),
             lambda line: self.to_server.append(json.loads(line)),
         )

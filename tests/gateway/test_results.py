@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hookline.gateway.results import read_result, with_hooks
+from hookline.gateway.results import apply_changes, read_result
 
 TEXT = {"type": "text", "text": "old"}
 IMAGE = {"type": "image", "data": "eA==", "mimeType": "image/png"}
@@ -104,11 +104,11 @@ def test_hooks_see_structured_content() -> None:
 def test_clients_get_what_hooks_want(result: dict[str, Any], wanted: Any, changed: dict[str, Any]) -> None:
     """What is added stands behind the tool's own blocks; what is replaced leaves nothing of the old output anywhere."""
     given = read_result(result)
-    assert with_hooks(result, given, replace(given, llm_content=wanted)) == changed
+    assert apply_changes(result, given, replace(given, llm_content=wanted)) == changed
 
 
 def test_a_result_that_people_must_not_see() -> None:
     """`suppressOutput` marks the blocks as being for the model."""
     given = read_result({"content": [TEXT]})
-    shown = with_hooks({"content": [TEXT]}, given, replace(given, suppress_display=True))
+    shown = apply_changes({"content": [TEXT]}, given, replace(given, suppress_display=True))
     assert shown == {"content": [{**TEXT, "annotations": {"audience": ["assistant"]}}]}

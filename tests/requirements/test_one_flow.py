@@ -19,19 +19,17 @@ from hookline import Config, Hooks, execute_tool_with_hooks
 from hookline.adapters.blocking import finished
 from hookline.adapters.run import AgentRun
 from hookline.adapters.table import Adapter
-from hookline.apps.agent.approval.approver import Approval, Permissions, Reply, Request
+from hookline.apps.agent.approval.approver import Approval, ApprovalRequest, Permissions, UserReply
 from hookline.apps.agent.background import BackgroundHooks
 from hookline.apps.agent.scheduler import ToolScheduler
-from hookline.apps.agent.tool import Tool as AgentTool
-from hookline.apps.agent.tool import ToolCall as AgentCall
-from hookline.apps.agent.tool import ToolContext
+from hookline.apps.agent.tool import AgentCall, AgentTool, ToolContext
 from hookline.apps.agent.toolbox import ToolBox
 from hookline.bridge.agents.claude import CLAUDE_HOST
 from hookline.bridge.judge import judge
 from hookline.client.triggers.results import ToolResult
 from hookline.formats import openai
-from hookline.gateway.asking import Asker
-from hookline.gateway.guard import Guard, Question
+from hookline.gateway.elicitation import Elicitation
+from hookline.gateway.guard import GuardedRequest, ToolGuard
 from hookline.gateway.messages import Message, read_messages, read_object, to_raw
 from hookline.log.write.logger import MemorySink
 
@@ -217,10 +215,10 @@ class OwnToolBox(ToolBox):
 
 
 def agent(program: Program) -> Facts:
-    async def person(request: Request) -> Reply:
+    async def person(request: ApprovalRequest) -> UserReply:
         assert request.asked is not None
-        yes = program.on_ask(request.asked.reason, request.call.arguments)
-        return Reply(Approval.ALLOW_ONCE if yes else Approval.REFUSE)
+        yes = program.on_ask(request.asked, request.call.arguments)
+        return UserReply(Approval.ALLOW_ONCE if yes else Approval.REFUSE)
 
     config = Config(program.project, settings=program.row.settings, log_sinks=[program.memory], quiet=True)
     schema = {"type": "object"}
@@ -248,16 +246,18 @@ def gateway(program: Program) -> Facts:
             text = read_object(asked.params)["message"].partition(" runs: ")[2]
             reason, _, arguments = text.rpartition("\nArguments: ")
             answer = {"action": "accept", "content": {"allow": program.on_ask(reason, json.loads(arguments))}}
-            asyncio.get_running_loop().call_soon(asker.takes, Message(id=asked.id, result=to_raw(answer)))
+            asyncio.get_running_loop().call_soon(elicitation.accept, Message(id=asked.id, result=to_raw(answer)))
 
-        asker = Asker(to_client)
+        elicitation = Elicitation(to_client)
         if program.row.reply is not None:
-            asker.learn(Message(method="initialize", params=to_raw({"capabilities": {"elicitation": {}}})))
-        guard = Guard(hooks, hooks.session(), {"server_name": "files"}, asker)
+            elicitation.read_capabilities(
+                Message(method="initialize", params=to_raw({"capabilities": {"elicitation": {}}}))
+            )
+        guard = ToolGuard(hooks, hooks.session(), {"server_name": "files"}, elicitation)
         guard.start()
         call = Message(id=1, method="tools/call", params=to_raw({"name": "remember", "arguments": CALL}))
-        question = guard.question_at_once(call) or await guard.question(call)
-        if not isinstance(question, Question):
+        question = guard.request_without_hooks(call) or await guard.request(call)
+        if not isinstance(question, GuardedRequest):
             return question, guard.is_stopped
         text = program.tool(read_object(question.message.params)["arguments"])
         answer = Message(id=1, result=to_raw({"content": [{"type": "text", "text": text}]}))

@@ -25,12 +25,11 @@ from hookline.apps.agent.conversation.contents import (
     spoken_text,
     user_content,
 )
-from hookline.apps.agent.conversation.transcript import Transcript
-from hookline.apps.agent.events import Event, ModelText
+from hookline.apps.agent.conversation.transcript import TranscriptWriter
+from hookline.apps.agent.events import AgentEvent, ModelText
 from hookline.apps.agent.loop import Agent
 from hookline.apps.agent.pipeline import call_model
-from hookline.apps.agent.tool import Tool as AgentTool
-from hookline.apps.agent.tool import ToolContext
+from hookline.apps.agent.tool import AgentTool, ToolContext
 from hookline.apps.agent.toolbox import ToolBox
 from hookline.client.triggers.results import ToolResult
 from hookline.formats import openai
@@ -269,7 +268,7 @@ class OwnTool(AgentTool):
 
 
 def agent(program: Program) -> None:
-    events: list[Event] = []
+    events: list[AgentEvent] = []
     tools = [
         OwnTool(name=name, description="", parameters={"type": "object"}, is_read_only=False, program=program)
         for name in NAMES
@@ -281,7 +280,7 @@ def agent(program: Program) -> None:
             model=Model(program),
             toolbox=ToolBox(tools),
             approve=None,
-            transcript=Transcript(program.project / "transcript.jsonl"),
+            transcript=TranscriptWriter(program.project / "transcript.jsonl"),
             listener=events.append,
         )
         own.start()

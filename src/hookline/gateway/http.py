@@ -1,6 +1,6 @@
-"""The server as an address: streamable HTTP, by the official client's transport.
+"""An MCP server at a URL, through the streamable HTTP transport of the official client.
 
-This module takes more than a second to load, and raises MissingExtraError if the package is not installed.
+Importing this takes more than a second, and raises MissingExtraError if the package is not installed.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hookline.extensions import needing
-from hookline.gateway.lines import LIMIT, LineReader
+from hookline.gateway.lines import LIMIT, LineReader, wait_for_any
 from hookline.gateway.messages import INVALID_REQUEST, encode_message, error_answer, read_messages
 from hookline.protocol.mcp import mcp_server_facts
 from hookline.protocol.text.strings import warn_user
@@ -26,7 +26,7 @@ with needing("mcp", "agent"):
     from mcp.shared._httpx_utils import create_mcp_http_client
     from mcp.shared.message import ClientMessageMetadata, SessionMessage
 
-# Without a handler its warnings would be printed raw.
+# Without a handler its warnings would be printed unescaped.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 _CONNECT_S = 30.0
@@ -35,46 +35,44 @@ _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 
 class HttpServer:
-    """A server that runs already."""
+    """A running server."""
 
     def __init__(self, name: str, url: str, headers: Mapping[str, str] | None = None) -> None:
-        """`headers` go with each request; they may be secret, so nothing shows them."""
+        """`headers` are sent with each request; they may hold secrets, so no message contains them."""
         self._own_headers = dict(headers or {})
         self.name = name
         self.facts = mcp_server_facts(name, url=url)
-        self.writer = None
         self._url = url
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
         self._headers = _Headers()
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
+        self._ended = asyncio.Event()
         self._error: BaseException | None = None
 
-    async def open(self, reader: LineReader) -> None:
-        """Begins to pass messages; the reader gets them as lines."""
+    async def open(self, reader: LineReader, _source: LineReader) -> None:
+        """Connect; the reader receives the server's messages as lines."""
         self._task = asyncio.create_task(self._hold(reader))
 
     def send(self, line: bytes) -> None:
-        """Sends a message."""
+        """Queue a message."""
         self._lines.put_nowait(line)
 
     async def why_ended(self) -> str:
-        """Why there are no more messages."""
+        """Return why there are no more messages."""
         return f"can't be reached: {_reason(self._error)}" if self._error is not None else "has closed the connection"
 
     async def close(self, hurry: asyncio.Event) -> None:
-        """Ends the server's session and the connection."""
+        """End the server's session and the connection."""
         self._closing.set()
         if self._task is None:
             return
-        hastened = asyncio.create_task(hurry.wait())
-        await asyncio.wait({self._task, hastened}, timeout=_CLOSE_S, return_when=asyncio.FIRST_COMPLETED)
-        hastened.cancel()
+        await wait_for_any(self._ended, hurry, timeout_s=_CLOSE_S)
         self._task.cancel()
         await asyncio.wait({self._task}, timeout=_CLOSE_S)
 
     async def _hold(self, reader: LineReader) -> None:
-        # How long an answer may take is for the client to say.
+        # The client decides how long it waits for an answer.
         timeout = httpx2.Timeout(_CONNECT_S, read=None)
         try:
             async with (
@@ -91,15 +89,16 @@ class HttpServer:
                 finally:
                     for task in (*tasks, closing):
                         task.cancel()
-        except Exception as error:  # noqa: BLE001 - whatever the transport fails with
+        except Exception as error:  # noqa: BLE001 - the transport raises exceptions of several libraries
             self._error = error
         finally:
+            self._ended.set()
             reader.connection_lost(None)
 
     async def _read(self, incoming: Any, reader: LineReader) -> None:
         async for item in incoming:
             if isinstance(item, Exception):
-                continue  # a message that could not be read, and that is no answer
+                continue  # an unreadable message; it can't be matched to a request
             line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
             self._headers.learn(item.message)
             reader.data_received(line + b"\n")
@@ -116,37 +115,35 @@ class HttpServer:
             await outgoing.send(SessionMessage(message, metadata))
 
     def _refuse(self, line: bytes, reader: LineReader) -> None:
-        """Answers a message that the transport can't send, such as one whose params are a list."""
+        """Answer a message that the transport can't send, such as one with a list as params."""
         message = read_messages(line)[0]
         if message.method is not UNSET and isinstance(message.id, int | str | float):
-            answer = error_answer(message.id, INVALID_REQUEST, "the message can't be sent by HTTP")
+            answer = error_answer(message.id, INVALID_REQUEST, "the message can't be sent over HTTP")
             reader.data_received(encode_message(answer) + b"\n")
         else:
-            warn_user("the client sent a message that can't be sent by HTTP; it is dropped")
+            warn_user("the client sent a message that can't be sent over HTTP; it was dropped")
 
 
 def _limit(connect: Callable[..., Any]) -> dict[str, Any]:
-    """The limit of one message, where the installed package can keep it; older ones read messages of any size."""
+    """Return the option that limits the size of a message, if the installed package has it."""
     if "max_sse_event_size" in inspect.signature(connect).parameters:
         return {"max_sse_event_size": LIMIT}
-    warn_user(
-        f"mcp {version('mcp')} reads messages of any size from the server's address; mcp 2.3 and later limit them"
-    )
+    warn_user(f"mcp {version('mcp')} does not limit the size of messages over HTTP; install mcp 2.3 or later")
     return {}
 
 
 class _Headers:
-    """The HTTP headers of a message. A client that speaks HTTP itself knows them; ours speaks to a pipe."""
+    """Computes the HTTP headers of each message, which a client on a pipe does not send."""
 
     def __init__(self) -> None:
         self._initialize: Any = None
         self._version: str | None = None
-        """What client and server have agreed on by `initialize`."""
+        """The protocol version that `initialize` negotiated."""
         self._of_arguments: dict[str, Mapping[tuple[str, ...], str]] = {}
-        """By tool, the headers that repeat some of its arguments."""
+        """For each tool, the headers that repeat some of its arguments."""
 
     def learn(self, message: Any) -> None:
-        """Looks at a message of the server."""
+        """Read the facts from a message of the server that later headers need."""
         result = getattr(message, "result", None)
         if result is None:
             return
@@ -159,7 +156,7 @@ class _Headers:
                     self._of_arguments[tool["name"]] = inbound.x_mcp_header_map(tool.get("inputSchema"))
 
     def of(self, message: Any) -> dict[str, str] | None:
-        """The headers of a message of the client."""
+        """Return the headers of a message of the client."""
         method = getattr(message, "method", None)
         params = getattr(message, "params", None) or {}
         if method == "initialize":

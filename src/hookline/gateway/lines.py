@@ -1,32 +1,27 @@
-"""Lines from and to pipes, in the event loop; a reader stops while what it reads can't be passed on."""
+"""Reads lines from pipes and writes lines to pipes on the event loop, with backpressure."""
 
 import asyncio
 import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
 from hookline.protocol.text.strings import visible_json
 
 LIMIT = 64 * 1024 * 1024
 """The longest line, in bytes."""
 
-_KEPT = 1024
+_END_BYTES = 1024
 _CHUNK = 1 << 18
 
-
-class LongLine(Protocol):
-    """Called in place of a line that is too long."""
-
-    def __call__(self, beginning: bytes, end: bytes, limit: int, /) -> None:
-        """Takes its first and its last bytes."""
+OnLongLine = Callable[[bytes, bytes, int], None]
+"""Called with the first and the last bytes of a line that is longer than the limit, and the limit."""
 
 
 class LineReader(asyncio.Protocol):
-    """Splits what a pipe gives into lines; blank ones are left out."""
+    """Splits the data of a pipe into lines, without blank ones."""
 
-    def __init__(self, on_line: Callable[[bytes], None], on_long_line: LongLine, limit: int = LIMIT) -> None:
+    def __init__(self, on_line: Callable[[bytes], None], on_long_line: OnLongLine, limit: int = LIMIT) -> None:
         self._on_line = on_line
         self._on_long_line = on_long_line
         self._limit = limit
@@ -36,10 +31,10 @@ class LineReader(asyncio.Protocol):
         self.ended = asyncio.Event()
 
     async def read(self, fd: int) -> None:
-        """Begins to read a descriptor, which is closed in the end."""
+        """Start to read a file descriptor, and take ownership of it."""
         file = os.fdopen(fd, "rb", buffering=0)
         if _is_always_ready(fd):
-            # A loop can't wait for it, and need not.
+            # The event loop can't poll it.
             while data := file.read(_CHUNK):
                 self.data_received(data)
                 await asyncio.sleep(0)
@@ -49,33 +44,32 @@ class LineReader(asyncio.Protocol):
             self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: self, file)
 
     def data_received(self, data: bytes) -> None:
-        """Takes what was read."""
-        start = 0
-        while (end := data.find(b"\n", start)) >= 0:
-            self._finish(data[start:end])
-            start = end + 1
-        if start < len(data):
-            self._keep(data[start:])
+        """Handle data of the pipe."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._finish(line)
+        if rest:
+            self._keep(rest)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Takes the end: the last line may have no line feed."""
+        """Handle EOF: the last line may have no line feed."""
         del exc
         if not self.ended.is_set():
             self._finish(b"")
             self.ended.set()
 
     def pause(self) -> None:
-        """Stops reading for a while."""
+        """Stop reading until `resume`."""
         if self._transport is not None and self._transport.is_reading():
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Goes on reading."""
+        """Continue to read."""
         if self._transport is not None and not self._transport.is_closing() and not self._transport.is_reading():
             self._transport.resume_reading()
 
     def close(self) -> None:
-        """Stops reading."""
+        """Close the pipe."""
         if self._transport is not None:
             self._transport.close()
 
@@ -84,14 +78,14 @@ class LineReader(asyncio.Protocol):
         self._size += len(part)
         if self._size > self._limit:
             joined = b"".join(self._parts)
-            self._parts = [joined[:_KEPT], joined[-_KEPT:]]
+            self._parts = [joined[:_END_BYTES], joined[-_END_BYTES:]]
 
     def _finish(self, last: bytes) -> None:
         size = self._size + len(last)
         line = b"".join((*self._parts, last)) if self._parts else last
         self._parts, self._size = [], 0
         if size > self._limit:
-            self._on_long_line(line[:_KEPT], line[-_KEPT:], self._limit)
+            self._on_long_line(line[:_END_BYTES], line[-_END_BYTES:], self._limit)
         elif line and not line.isspace():
             self._on_line(line)
 
@@ -103,26 +97,25 @@ def _is_always_ready(fd: int) -> bool:
 
 
 class LineWriter(asyncio.BaseProtocol):
-    """Writes lines to a pipe; when the other end is gone they are dropped."""
+    """Writes lines to a pipe, and drops them once the other end is closed."""
 
     def __init__(self) -> None:
         self._fd = -1
         self._transport: asyncio.WriteTransport | None = None
         self._is_terminal = False
-        self.source: LineReader | None = None
-        """Waits while the pipe is full."""
+        self._source: LineReader | None = None
         self.lost = asyncio.Event()
 
-    async def open(self, fd: int) -> None:
-        """Begins to write to a descriptor, which is closed in the end."""
-        self._fd = fd
+    async def open(self, fd: int, source: LineReader) -> None:
+        """Start to write to a file descriptor, and take ownership of it; a full pipe pauses `source`."""
+        self._fd, self._source = fd, source
         self._is_terminal = os.isatty(fd)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             file = os.fdopen(fd, "wb", buffering=0)
             self._transport, _ = await asyncio.get_running_loop().connect_write_pipe(lambda: self, file)
 
     def write(self, line: bytes) -> None:
-        """Writes a line; texts of strangers in it are made harmless for a terminal."""
+        """Write a line; on a terminal, control characters in it are escaped."""
         if self._is_terminal:
             line = visible_json(line.decode("utf-8", "replace")).encode()
         if self._transport is None:
@@ -132,28 +125,36 @@ class LineWriter(asyncio.BaseProtocol):
             self._transport.write(line + b"\n")
 
     def pause_writing(self) -> None:
-        """Called when the pipe is full."""
-        if self.source is not None:
-            self.source.pause()
+        """Handle a full pipe."""
+        if self._source is not None:
+            self._source.pause()
 
     def resume_writing(self) -> None:
-        """Called when there is room again."""
-        if self.source is not None:
-            self.source.resume()
+        """Handle a pipe that is no longer full."""
+        if self._source is not None:
+            self._source.resume()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called when nobody reads any more."""
+        """Handle a closed pipe."""
         del exc
         self.resume_writing()
         self.lost.set()
 
-    async def close(self, wait_s: float) -> None:
-        """Closes the pipe when everything has been written, or after this time."""
+    async def close(self, timeout_s: float) -> None:
+        """Flush and close the pipe; after the timeout, unwritten lines are dropped."""
         if self._transport is None:
             return
         self._transport.close()
-        try:
-            async with asyncio.timeout(wait_s):
-                await self.lost.wait()
-        except TimeoutError:
+        if not await wait_for_any(self.lost, timeout_s=timeout_s):
             self._transport.abort()
+
+
+async def wait_for_any(*events: asyncio.Event, timeout_s: float | None = None) -> bool:
+    """Wait until one of the events is set. Return False on timeout."""
+    tasks = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+    return bool(done)

@@ -1,4 +1,4 @@
-"""JSON-RPC messages, read as far as a gateway has to understand them."""
+"""Reads and writes JSON-RPC envelopes; the contents remain undecoded."""
 
 import json
 import re
@@ -19,10 +19,9 @@ Id = int | str | float
 
 
 class Message(msgspec.Struct, kw_only=True):
-    """One message. Its contents stay the bytes that they are; members that JSON-RPC does not know are left out.
+    """One message, with its contents as bytes and without members that JSON-RPC does not define.
 
-    Written anew, a message has each member once. So nobody can hide a second `method` or `id` from the gateway that
-    the other side would read.
+    Encoding writes each member once, so a duplicate `method` or `id` can't reach the other side.
     """
 
     jsonrpc: str = "2.0"
@@ -34,7 +33,7 @@ class Message(msgspec.Struct, kw_only=True):
 
     @property
     def has_answer(self) -> bool:
-        """Whether it has what only an answer has."""
+        """True for a message with a member that only answers have."""
         return self.result is not UNSET or self.error is not UNSET
 
 
@@ -42,14 +41,14 @@ _CONTENTS = frozenset({"params", "result", "error"})
 _decode = msgspec.json.Decoder(Message).decode
 _decode_batch = msgspec.json.Decoder(list[Raw]).decode
 encode_message = msgspec.json.Encoder().encode
-# Programs write the id first or last; an id in the middle of a long message is not found.
+# Most programs write the id first or last; an id elsewhere in a long message is not found.
 _FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d+|"[^"\\]*")\s*,')
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 
 def read_messages(line: bytes) -> list[Message]:
-    """The message of a line, or all messages of a batch; ValueError if they can't be read."""
-    # JSON has carriage returns only between values. A reader that takes them for the end of a line would see others.
+    """Return the message of a line, or the messages of a batch. Raises ValueError for anything else."""
+    # JSON allows carriage returns between values, and some readers would split the line at them.
     line = line.replace(b"\r", b" ") if b"\r" in line else line
     try:
         if line.lstrip()[:1] == b"[":
@@ -58,7 +57,7 @@ def read_messages(line: bytes) -> list[Message]:
     except msgspec.ValidationError:
         raise
     except ValueError:
-        # A lone surrogate, which JavaScript writes for half an emoji; of the two decoders only the slower reads it.
+        # A lone surrogate, which JavaScript writes for half an emoji: only the slower decoder reads it.
         return _read_slowly(line)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
@@ -73,12 +72,11 @@ def _read_slowly(line: bytes) -> list[Message]:
 
 
 def _decode_value(value: Any) -> Message:
-    """The message of a value, with contents in which surrogates are escapes."""
-    if not isinstance(value, dict):
-        raise ValueError("it is not an object")  # noqa: TRY004 - what is read is the value that is wrong
+    """Return the message of a decoded value; surrogates in its contents are escaped."""
+    value = _require_object(value)
     known = {name: value[name] for name in Message.__struct_fields__ if name in value}
     for name in known.keys() - _CONTENTS:
-        str(known[name]).encode()  # raises for a lone surrogate, which could not be written again
+        str(known[name]).encode()  # raises for a lone surrogate, which can't be encoded
     raws = {name: Raw(json.dumps(item).encode()) for name, item in known.items() if name in _CONTENTS}
     return msgspec.convert({**known, **raws}, Message)
 
@@ -88,15 +86,18 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def read_object(raw: Raw | UnsetType) -> dict[str, Any]:
-    """The object inside a message; ValueError if it is something else."""
-    value = {} if raw is UNSET else parse_json(bytes(raw).decode())
-    if not isinstance(value, dict):
-        raise ValueError("it is not an object")  # noqa: TRY004 - what is read is the value that is wrong
-    return value
+    """Return the object in a message. Raises ValueError for another type."""
+    return _require_object({} if raw is UNSET else parse_json(bytes(raw).decode()))
+
+
+def _require_object(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise ValueError("it is not an object")
 
 
 def to_raw(value: Any) -> Raw:
-    """The value as JSON."""
+    """Return the value as JSON."""
     try:
         return Raw(encode_message(value))
     except (ValueError, OverflowError, UnicodeError):  # a lone surrogate, or a number of many digits
@@ -104,12 +105,12 @@ def to_raw(value: Any) -> Raw:
 
 
 def error_answer(request_id: Id | None, code: int, message: str) -> Message:
-    """An answer that says why there is no result."""
+    """Return an answer with an error."""
     return Message(id=request_id, error=to_raw({"code": code, "message": message}))
 
 
 def id_of_long_line(beginning: bytes, end: bytes) -> Id | None:
-    """The id of a message that is too long to be read, if it is found."""
+    """Return the id of a message that is too long to be read, or None if it is not found."""
     found = _FIRST_ID.match(beginning) or _LAST_ID.search(end)
     if found is None:
         return None

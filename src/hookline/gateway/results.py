@@ -1,4 +1,4 @@
-"""The result of `tools/call` ↔ the `ToolResult` that hooks see."""
+"""Converts results of `tools/call` to the `ToolResult` that hooks see, and back."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ _RESERVED_META = "io.modelcontextprotocol/"
 
 
 def read_result(result: Mapping[str, Any]) -> ToolResult:
-    """What the tool returned, with all texts as one; media are parts of their own."""
+    """Return the tool's output: its texts joined, and each image or sound as a part."""
     parts = [_part(block) for block in _blocks(result)]
     text = "\n".join(part for part in parts if isinstance(part, str))
     media = [part for part in parts if not isinstance(part, str)]
@@ -28,38 +28,45 @@ def read_result(result: Mapping[str, Any]) -> ToolResult:
 
 
 def read_error(error: Mapping[str, Any]) -> ToolResult:
-    """The same for a call that the server refused."""
+    """Return the error of a call that the server refused as a result."""
     text = str(error.get("message") or "The server gave no reason.")
     return ToolResult(llm_content=text, return_display=text, error=text)
 
 
-def wants_input(result: Mapping[str, Any]) -> bool:
-    """Whether the server asks for something before it goes on, so that there is no result yet."""
-    return result.get("resultType") == "input_required" and not has_output(result)
+def needs_input(result: Mapping[str, Any]) -> bool:
+    """Return True if the server asks the client for input, so that there is no result yet."""
+    return result.get("resultType") == "input_required" and not _has_output(result)
 
 
-def has_output(result: Mapping[str, Any]) -> bool:
-    """Whether a client would find the tool's output in it, whatever else it says."""
+def task_of(result: Mapping[str, Any]) -> str | None:
+    """Return the task id if the server runs the call as a task, so that its result follows later."""
+    task = result.get("task") if "task" in result else result if result.get("resultType") == "task" else None
+    found = task.get("taskId") if isinstance(task, Mapping) and not _has_output(result) else None
+    return found if isinstance(found, str) else None
+
+
+def _has_output(result: Mapping[str, Any]) -> bool:
+    # A client reads these members as output, whatever else the result contains.
     return "content" in result or "structuredContent" in result
 
 
 def refuse(text: str) -> dict[str, Any]:
-    """A result in place of the tool's, which tells the model why."""
+    """Return a result that replaces the tool's, with the reason for the model."""
     return {"content": [_text_block(text)], "isError": True, "resultType": "complete"}
 
 
-def with_text(result: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The result with one more text."""
+def add_text(result: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Return the result with one more text."""
     return {**result, "content": [*_blocks(result), _text_block(text)]}
 
 
-def with_hooks(result: Mapping[str, Any], given: ToolResult, wanted: ToolResult) -> dict[str, Any]:
-    """The tool's result as hooks want it: `given` is what they saw, `wanted` what they made of it."""
-    added = _added(given.llm_content, wanted.llm_content)
-    changed = _replaced(result, given, wanted.llm_content) if added is None else dict(result)
+def apply_changes(result: Mapping[str, Any], before: ToolResult, after: ToolResult) -> dict[str, Any]:
+    """Return the MCP result with the changes that hooks made to its `ToolResult`."""
+    added = _added(before.llm_content, after.llm_content)
+    changed = _replaced(result, before, after.llm_content) if added is None else dict(result)
     if added:
-        changed = with_text(changed, added)
-    return _for_the_model_only(changed) if wanted.suppress_display else changed
+        changed = add_text(changed, added)
+    return _hidden_from_user(changed) if after.suppress_display else changed
 
 
 def _blocks(result: Mapping[str, Any]) -> list[Any]:
@@ -85,7 +92,7 @@ def _part(block: Any) -> str | dict[str, Any]:
 
 
 def _other_output(result: Mapping[str, Any]) -> str:
-    """What a result without any content holds instead."""
+    """Return the output of a result without content."""
     if (structured := result.get("structuredContent")) is not None:
         return _json(structured)
     rest = {name: value for name, value in result.items() if name not in _NOT_OUTPUT and value}
@@ -93,7 +100,7 @@ def _other_output(result: Mapping[str, Any]) -> str:
 
 
 def _added(old: Any, new: Any) -> str | None:
-    """What hooks added to the content, which may be nothing; None when they replaced it."""
+    """Return the text that hooks appended (it may be empty), or None if they replaced the content."""
     if isinstance(old, str):
         return new[len(old) :].strip("\n") if isinstance(new, str) and new.startswith(old) else None
     if not isinstance(new, list) or new[: len(old)] != old:
@@ -101,21 +108,21 @@ def _added(old: Any, new: Any) -> str | None:
     return "".join(part["text"] for part in new[len(old) :]).strip("\n")
 
 
-def _replaced(result: Mapping[str, Any], given: ToolResult, content: Any) -> dict[str, Any]:
-    """The result with this content and nothing of the old one: structured content says the same again."""
+def _replaced(result: Mapping[str, Any], before: ToolResult, content: Any) -> dict[str, Any]:
+    """Return the result with new content. The old structured content would repeat the old text."""
     kept = {name: value for name, value in result.items() if name in _NOT_OUTPUT}
     if isinstance(meta := kept.pop("_meta", None), dict):
         kept["_meta"] = {name: value for name, value in meta.items() if name.startswith(_RESERVED_META)}
     text = content if isinstance(content, str) else "".join(part["text"] for part in content)
-    structured = _structured(result.get("structuredContent"), given.return_display, text)
+    structured = _structured(result.get("structuredContent"), before.return_display, text)
     return {**kept, "content": [_text_block(text)], **({} if structured is None else {"structuredContent": structured})}
 
 
 def _structured(old: Any, old_text: str, text: str) -> dict[str, Any] | None:
-    """The new text in the form of the old structured content, if it has one."""
+    """Return the new text in the shape of the old structured content, if possible."""
     if old is None:
         return None
-    if old == {"result": old_text}:  # what servers make of a tool that returns a text
+    if old == {"result": old_text}:  # how servers wrap a tool that returns a text
         return {"result": text}
     try:
         value = parse_json(text)
@@ -124,7 +131,7 @@ def _structured(old: Any, old_text: str, text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _for_the_model_only(result: dict[str, Any]) -> dict[str, Any]:
+def _hidden_from_user(result: dict[str, Any]) -> dict[str, Any]:
     blocks = [
         {**block, "annotations": {**(block.get("annotations") or {}), "audience": ["assistant"]}}
         if isinstance(block, dict)

@@ -1,29 +1,29 @@
-"""Serves one client on stdin and stdout until it leaves, the server ends or a signal comes."""
+"""Serves one client on stdin and stdout until it disconnects, the server ends or a signal arrives."""
 
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from hookline.client import Hooks, Session
 from hookline.client.config import Config
-from hookline.gateway.asking import Asker
-from hookline.gateway.guard import Guard
-from hookline.gateway.lines import LIMIT, LineReader, LineWriter
+from hookline.gateway.elicitation import Elicitation
+from hookline.gateway.guard import ToolGuard
+from hookline.gateway.lines import LIMIT, LineReader, LineWriter, wait_for_any
 from hookline.gateway.relay import Relay
 from hookline.protocol.text.strings import warn_user
 
-# How long requests may still take when the client has closed our stdin.
+# How long pending requests may take after EOF on stdin.
 _FINISH_S = 1.0
 _FLUSH_S = 0.5
-# How long the hooks of SessionEnd have when somebody waits for us already.
+# How long SessionEnd hooks may take after a signal.
 _HURRY_S = 1.0
 
 
-class Server(Protocol):
-    """What is behind the gateway."""
+class UpstreamServer(Protocol):
+    """The MCP server behind the gateway: a process or a URL."""
 
     @property
     def name(self) -> str:
@@ -31,35 +31,30 @@ class Server(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What hooks are told about it."""
+        """Its description for hooks."""
 
-    @property
-    def writer(self) -> LineWriter | None:
-        """Where its messages are written, if that may have to wait."""
+    async def open(self, reader: LineReader, source: LineReader) -> None:
+        """Connect; `reader` receives the server's messages until EOF, and `source` is paused while `send` blocks."""
 
-    async def open(self, reader: LineReader) -> None:
-        """Begins; the reader gets the server's messages, and ends with them."""
-
-    @property
-    def send(self) -> Callable[[bytes], None]:
-        """Sends a message to it."""
+    def send(self, line: bytes) -> None:
+        """Send a message to it."""
 
     async def why_ended(self) -> str:
-        """Why there are no more messages, as the end of a sentence."""
+        """Return why there are no more messages, as the end of a sentence."""
 
     async def close(self, hurry: asyncio.Event) -> None:
-        """Ends everything within bounded time, and sooner when `hurry` is set."""
+        """Close the connection within bounded time, and sooner when `hurry` is set."""
 
 
-async def serve(config: Config, server: Server, *, limit: int = LIMIT) -> int:
-    """Serves the client on our stdin and stdout, and returns the exit code."""
-    with Hooks.from_config(config) as hooks, _own_stdio() as (stdin, stdout):
+async def serve(config: Config, server: UpstreamServer, *, limit: int = LIMIT) -> int:
+    """Serve the client on stdin and stdout, and return the exit code."""
+    with Hooks.from_config(config) as hooks, _duplicate_stdio() as (stdin, stdout):
         return await _Gateway(hooks, server, limit).run(stdin, stdout)
 
 
 @contextmanager
-def _own_stdio() -> Iterator[tuple[int, int]]:
-    """Copies of stdin and stdout. The loop makes them non-blocking, and others may share them with us."""
+def _duplicate_stdio() -> Iterator[tuple[int, int]]:
+    """Duplicate stdin and stdout. The loop makes them non-blocking, which other processes that share them would see."""
     modes = [(fd, os.get_blocking(fd)) for fd in (0, 1)]
     try:
         yield os.dup(0), os.dup(1)
@@ -70,18 +65,18 @@ def _own_stdio() -> Iterator[tuple[int, int]]:
 
 
 class _Gateway:
-    def __init__(self, hooks: Hooks, server: Server, limit: int) -> None:
+    def __init__(self, hooks: Hooks, server: UpstreamServer, limit: int) -> None:
         self._server = server
         self._session: Session = hooks.session(agent=f"mcp:{server.name}")
         self._client_out = LineWriter()
-        asker = Asker(self._client_out.write)
-        self._guard = Guard(hooks, self._session, server.facts, asker)
-        self._relay = relay = Relay(self._guard, asker, self._client_out.write, server.send)
+        elicitation = Elicitation(self._client_out.write)
+        self._guard = ToolGuard(hooks, self._session, server.facts, elicitation)
+        self._relay = relay = Relay(self._guard, elicitation, self._client_out.write, server.send)
         self._client_in = LineReader(relay.from_client, relay.long_line_from_client, limit)
         self._server_out = LineReader(relay.from_server, relay.long_line_from_server, limit)
         self._signal: int | None = None
         self._hurry = asyncio.Event()
-        """Set when we have to end at once."""
+        """Set by a signal: everything must end quickly."""
 
     async def run(self, stdin: int, stdout: int) -> int:
         loop = asyncio.get_running_loop()
@@ -90,11 +85,8 @@ class _Gateway:
                 loop.add_signal_handler(number, self._on_signal, number)
         starting = asyncio.create_task(self._start_session())
         try:
-            await self._client_out.open(stdout)
-            await self._server.open(self._server_out)
-            self._client_out.source = self._server_out
-            if self._server.writer is not None:
-                self._server.writer.source = self._client_in
+            await self._client_out.open(stdout, self._server_out)
+            await self._server.open(self._server_out, self._client_in)
             await self._client_in.read(stdin)
             has_ended = await self._until_end()
         finally:
@@ -106,28 +98,20 @@ class _Gateway:
         return 1 if has_ended else 0
 
     async def _until_end(self) -> bool:
-        """Waits until the client leaves, the server ends or a signal comes; True if the server ended by itself."""
-        await self._first(self._client_in.ended, self._client_out.lost, self._server_out.ended)
+        """Wait until the client disconnects, the server ends or a signal arrives. Return True if the server ended."""
+        client_gone = (self._client_in.ended, self._client_out.lost, self._hurry)
+        await wait_for_any(self._server_out.ended, *client_gone)
         has_ended = self._server_out.ended.is_set() and not self._client_in.ended.is_set()
         if self._server_out.ended.is_set():
             text = f"the MCP server {self._server.name} {await self._server.why_ended()}"
             if has_ended:
                 warn_user(text)
             self._relay.server_ended(text)
-            # Hooks that judge the last results have as long as their timeouts allow.
-            await self._first(self._relay.idle, self._client_in.ended, self._client_out.lost)
-        await self._first(self._relay.idle, self._client_out.lost, timeout_s=_FINISH_S)
+            # Hooks that judge the last results are limited by their own timeouts.
+            await wait_for_any(self._relay.idle, *client_gone)
+        await wait_for_any(self._relay.idle, self._client_out.lost, self._hurry, timeout_s=_FINISH_S)
         await self._relay.close()
         return has_ended
-
-    async def _first(self, *events: asyncio.Event, timeout_s: float | None = None) -> None:
-        """Waits for one of these, or for a signal."""
-        tasks = [asyncio.create_task(event.wait()) for event in (*events, self._hurry)]
-        try:
-            await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
 
     async def _start_session(self) -> None:
         try:

@@ -25,13 +25,6 @@ def test_spawning_does_not_wait() -> None:
     assert asyncio.run(session()) == ["on", "work"]
 
 
-def test_draining_nothing() -> None:
-    """There is nothing to wait for."""
-    began = time.monotonic()
-    asyncio.run(BackgroundHooks().drain(60))
-    assert time.monotonic() - began < 30
-
-
 @pytest.mark.req("HOOK-203")
 def test_draining_is_bounded() -> None:
     """What takes too long is ended, even if it does not want to be at first; no task is left."""

@@ -5,7 +5,7 @@ import pytest
 from hookline.apps.agent.conversation.contents import to_json
 from hookline.apps.agent.models.collect import collect
 from hookline.formats.genai.sdk import response_from_json
-from hookline.testing import calls, says
+from hookline.testing import says
 
 
 def collected(*chunks: dict[str, Any]) -> dict[str, Any]:
@@ -73,19 +73,3 @@ def test_candidates_are_collected_apart() -> None:
     }
     whole = collected(both, both)
     assert [candidate["content"]["parts"] for candidate in whole["candidates"]] == [[{"text": "aa"}], [{"text": "bb"}]]
-
-
-def test_a_last_chunk_without_content_ends_the_answer() -> None:
-    """A chunk may bring nothing but the reason for finishing."""
-    last = {"candidates": [{"finishReason": "MAX_TOKENS", "index": 0}]}
-    assert collected(says("a", finish=None), last) == says("a", finish="MAX_TOKENS")
-
-
-def test_a_single_chunk_is_the_response() -> None:
-    """One chunk comes out as it was."""
-    assert collected(calls(("f", {"a": 1}))) == calls(("f", {"a": 1}))
-
-
-def test_no_chunk_is_an_empty_response() -> None:
-    """A stream without chunks is a response without candidates."""
-    assert collected() == {"candidates": []}

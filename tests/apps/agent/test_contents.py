@@ -10,10 +10,9 @@ from hookline.apps.agent.conversation.contents import (
     model_content,
     spoken_text,
     to_json,
-    user_content,
     why_empty,
 )
-from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.tool import AgentCall, CallStatus
 from hookline.client.triggers.results import ToolResult
 from hookline.formats.genai.sdk import response_from_json
 from hookline.testing import calls, says
@@ -21,9 +20,9 @@ from hookline.testing import calls, says
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": "AQID"}}
 
 
-def ended(status: CallStatus, llm_content: Any) -> ToolCall:
+def ended(status: CallStatus, llm_content: Any) -> AgentCall:
     """A call that has ended with this content for the model."""
-    return ToolCall(id="c", name="f", status=status, result=ToolResult(llm_content=llm_content))
+    return AgentCall(id="c", name="f", status=status, result=ToolResult(llm_content=llm_content))
 
 
 @pytest.mark.parametrize(
@@ -32,12 +31,12 @@ def ended(status: CallStatus, llm_content: Any) -> ToolCall:
         pytest.param(ended(CallStatus.SUCCESS, "ok"), {"output": "ok"}, [], id="success"),
         pytest.param(ended(CallStatus.ERROR, "bad"), {"error": "bad"}, [], id="error"),
         pytest.param(ended(CallStatus.IDLE, "no"), {"error": "no"}, [], id="blocked"),
-        pytest.param(ToolCall(id="c", name="f"), {"error": "It was not run."}, [], id="never-came-to-it"),
+        pytest.param(AgentCall(id="c", name="f"), {"error": "It was not run."}, [], id="never-came-to-it"),
         pytest.param(ended(CallStatus.SUCCESS, ["a", {"text": "b"}, IMAGE]), {"output": "ab"}, [IMAGE], id="parts"),
         pytest.param(ended(CallStatus.SUCCESS, IMAGE), {"output": ""}, [IMAGE], id="one-part"),
     ],
 )
-def test_a_call_is_answered_by_its_result(call: ToolCall, response: dict[str, str], media: list[Any]) -> None:
+def test_a_call_is_answered_by_its_result(call: AgentCall, response: dict[str, str], media: list[Any]) -> None:
     """The model is told what the tool gave, as output if it ran well and as an error otherwise."""
     content = content_from_json({"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]})
     expected = [{"functionResponse": {"name": "f", "response": response}}, *media]
@@ -75,13 +74,7 @@ def test_every_call_has_an_identifier_of_its_own(given: list[str | None], ids: l
     """Calls are told apart even where the model does not."""
     parts = [{"functionCall": {"name": "f", "args": {"n": 1}, **({"id": one} if one else {})}} for one in given]
     content = content_from_json({"role": "model", "parts": parts})
-    assert function_calls(content, "new") == [ToolCall(id=one, name="f", arguments={"n": 1}) for one in ids]
-
-
-def test_nothing_calls_nothing() -> None:
-    """There are no calls where nothing was said."""
-    assert function_calls(None, "new") == []
-    assert function_calls(user_content(["Hi"]), "new") == []
+    assert function_calls(content, "new") == [AgentCall(id=one, name="f", arguments={"n": 1}) for one in ids]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.patience import children, descriptors, is_alive, until
 
-from hookline.apps.agent.conversation.transcript import Transcript, transcript_path
+from hookline.apps.agent.conversation.transcript import TranscriptWriter, transcript_path
 from hookline.apps.agent.loop import Agent
 from hookline.apps.agent.toolbox import default_toolbox
 from hookline.client.config import Config
@@ -53,7 +53,7 @@ def test_a_long_session_leaves_nothing_behind(project: Path, hook_script: Callab
             model=ScriptedModel(answers()),
             toolbox=default_toolbox(),
             approve=None,
-            transcript=Transcript(path),
+            transcript=TranscriptWriter(path),
             listener=lambda _: None,
         )
         agent.start()

@@ -60,12 +60,6 @@ def test_reading_some_lines(context: ToolContext, arguments: dict[str, Any], con
     assert do(READ_FILE, context, file_path="a.txt", **arguments).llm_content == content
 
 
-def test_reading_an_empty_file(context: ToolContext) -> None:
-    """Nothing is said in words, so that a model does not take it for a failure."""
-    (context.project / "a.txt").touch()
-    assert do(READ_FILE, context, file_path="a.txt") == told("a.txt is empty.")
-
-
 def test_reading_a_very_long_line_keeps_its_beginning(context: ToolContext) -> None:
     """The rest of the line is passed over, the next line is itself again, and the cut is told."""
     with (context.project / "wide.txt").open("wb") as file:
@@ -73,23 +67,6 @@ def test_reading_a_very_long_line_keeps_its_beginning(context: ToolContext) -> N
         file.write(b"\nsecond\n")
     content = do(READ_FILE, context, file_path="wide.txt").llm_content
     assert content == f"[Very long lines were cut.]\n{'x' * 4000}...\nsecond\n"
-
-
-def test_reading_a_long_file_comes_in_pieces(context: ToolContext) -> None:
-    """At most so many lines at once; the next piece begins where the last one ended."""
-    (context.project / "long.txt").write_text("".join(f"{number}\n" for number in range(2500)))
-    first = do(READ_FILE, context, file_path="long.txt").llm_content
-    assert first.startswith("[Lines 1 to 2000 of long.txt; more follow: continue with offset 2000.]\n0\n1\n")
-    rest = do(READ_FILE, context, file_path="long.txt", offset=2000).llm_content
-    assert rest.startswith("[Lines 2001 to 2500 of long.txt, the end of the file.]\n2000\n")
-
-
-def test_reading_much_text_is_bounded(context: ToolContext) -> None:
-    """Lines of middling length are bounded by their sum."""
-    (context.project / "much.txt").write_text(("y" * 3999 + "\n") * 1000)
-    content = do(READ_FILE, context, file_path="much.txt").llm_content
-    assert len(content) < 300_000
-    assert "more follow" in content
 
 
 def _make_pipe(path: Path) -> None:
@@ -304,11 +281,6 @@ def test_listing_what_is_no_directory(context: ToolContext, path: str, said: str
     """The model is told what there is instead."""
     (context.project / "file").touch()
     assert do(LIST_DIRECTORY, context, path=path) == refused(said)
-
-
-def test_listing_an_empty_directory(context: ToolContext) -> None:
-    """Said in words."""
-    assert do(LIST_DIRECTORY, context) == told("the project's directory is empty.")
 
 
 @pytest.mark.parametrize("tool", [READ_FILE, WRITE_FILE, REPLACE], ids=lambda tool: tool.name)

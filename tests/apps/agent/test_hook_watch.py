@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hookline.apps.agent.events import Event, HookEnded, HooksFinished, HooksStarted, Note
+from hookline.apps.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted, Notice
 from hookline.apps.agent.hook_watch import HookWatch
 from hookline.client.config import Config
 from hookline.client.triggers.model import fire_before_tool_selection_hook
@@ -31,7 +31,7 @@ class Watched:
             }
             for number, answer in enumerate(answers)
         ]
-        self.events: list[Event] = []
+        self.events: list[AgentEvent] = []
         self.config = Config(
             project,
             settings={"enableHooks": True, "hooks": {event: [{"hooks": hooks}]}},
@@ -80,7 +80,7 @@ def test_only_what_can_block_is_told_as_a_block(
 
 def test_a_fault_of_the_engine_has_an_end_too() -> None:
     """Where the engine failed, the watcher still hears that the event is over."""
-    events: list[Event] = []
+    events: list[AgentEvent] = []
     HookWatch(events.append).hooks_finished(
         failure_verdict(HookEventName.AFTER_MODEL, None, ValueError("x"), "execution"),
         session=ObservedSession("s", None),
@@ -103,13 +103,13 @@ def test_a_hook_that_fails_is_told_once(project: Path) -> None:
         }
         for name, text in commands.items()
     ]
-    events: list[Event] = []
+    events: list[AgentEvent] = []
     settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}}
     config = Config(project, settings=settings, observer=HookWatch(events.append))
     for _ in range(2):
         asyncio.run(fire_before_tool_hook(config, "ls", {}))
-    assert [event for event in events if isinstance(event, Note)] == [
-        Note(
+    assert [event for event in events if isinstance(event, Notice)] == [
+        Notice(
             text=f"The BeforeTool hook {name} {how}. It is in settings given in code:"
             f" hooks.BeforeTool[0].hooks[{place}]; hookline log --failures tells more.",
             is_error=True,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hookline.apps.agent.conversation.contents import to_json
-from hookline.apps.agent.conversation.transcript import Transcript, read_session, transcript_path
-from hookline.apps.agent.events import Event, HistoryCompressed, HooksFinished, Note, TurnEnded
+from hookline.apps.agent.conversation.transcript import TranscriptWriter, read_session, transcript_path
+from hookline.apps.agent.events import AgentEvent, HistoryCompressed, HooksFinished, Notice, TurnEnded
 from hookline.apps.agent.hook_watch import HookWatch
 from hookline.apps.agent.loop import Agent
 from hookline.apps.agent.toolbox import default_toolbox
@@ -39,7 +39,7 @@ class Stage:
         **options: Any,
     ) -> None:
         self.project = project
-        self.events: list[Event] = []
+        self.events: list[AgentEvent] = []
         self.log = MemorySink()
         self.model = ScriptedModel(answers, context_limit=context_limit)
         groups = {
@@ -60,7 +60,7 @@ class Stage:
             model=self.model,
             toolbox=default_toolbox(),
             approve=None,
-            transcript=Transcript(path),
+            transcript=TranscriptWriter(path),
             listener=self.events.append,
         )
 
@@ -83,7 +83,7 @@ class Stage:
 
     def notes(self) -> list[str]:
         """What the user was told."""
-        return [event.text for event in self.events if isinstance(event, Note)]
+        return [event.text for event in self.events if isinstance(event, Notice)]
 
     def told(self, event: str) -> list[dict[str, Any]]:
         """What a hook that appends its input to a file of its name was told."""
@@ -174,7 +174,7 @@ def test_a_hook_makes_the_agent_go_on(stage: Callable[..., Stage]) -> None:
     (ended,) = here.run("go")
     assert (ended.response, ended.stopped, ended.turns) == ("tested", False, 2)
     assert here.sent() == [["go"], ["run the tests"]]
-    assert here.notes() == ["guard makes the agent go on: run the tests"]
+    assert here.notes() == ["guard continues the turn: run the tests"]
     goes_on = [one.goes_on for one in here.events if isinstance(one, HooksFinished)]
     assert goes_on == [True, False]
 
@@ -195,8 +195,8 @@ def test_how_often_hooks_make_the_agent_go_on_is_limited(
     here = stage(*[[says(str(number))] for number in range(most + 1)], hooks={"AfterAgent": BLOCK}, **options)
     (ended,) = here.run("go")
     assert (ended.response, ended.turns) == (str(most), most + 1)
-    message = f"guard wants the agent to go on (not today), but hooksConfig.maxStopBlocks is {most}, so the turn ends"
-    assert here.notes() == [*["guard makes the agent go on: not today"] * most, f"{message}."]
+    message = f"guard wants to continue the turn (not today), but hooksConfig.maxStopBlocks is {most}, so the turn ends"
+    assert here.notes() == [*["guard continues the turn: not today"] * most, f"{message}."]
     assert [one.message for one in here.log.records if one.to_dict()["kind"] == "advice"] == [f"AfterAgent: {message}"]
 
 
@@ -223,7 +223,7 @@ def test_no_hook_makes_a_stopped_agent_go_on(stage: Callable[..., Stage]) -> Non
     (ended,) = here.run("go")
     assert (ended.stopped, ended.stop_reason, ended.turns) == (True, "enough", 1)
     assert here.notes() == [
-        "guard wants the agent to go on (not today), but another hook stopped the agent, so the turn ends."
+        "guard wants to continue the turn (not today), but another hook stopped the agent, so the turn ends."
     ]
 
 

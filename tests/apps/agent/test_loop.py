@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from hookline.apps.agent.conversation.contents import to_json
-from hookline.apps.agent.conversation.transcript import Transcript, read_session, transcript_path
-from hookline.apps.agent.events import Event, HistoryCompressed, ModelText, Note, SessionStarted, TurnEnded
+from hookline.apps.agent.conversation.transcript import TranscriptWriter, read_session, transcript_path
+from hookline.apps.agent.events import AgentEvent, HistoryCompressed, ModelText, Notice, SessionStarted, TurnEnded
 from hookline.apps.agent.loop import Agent
 from hookline.apps.agent.tool import CallStatus
-from hookline.apps.agent.toolbox import ToolBox, default_toolbox
+from hookline.apps.agent.toolbox import default_toolbox
 from hookline.client.config import Config
 from hookline.errors import ModelError, TurnLimitError
 from hookline.protocol.events import PreCompressTrigger, SessionEndReason, SessionStartSource
@@ -32,7 +32,7 @@ class Stage:
         self, project: Path, write: HookScript, answers: Sequence[Answer], hooks: Hooks, **options: Any
     ) -> None:
         self.project = project
-        self.events: list[Event] = []
+        self.events: list[AgentEvent] = []
         self.model = ScriptedModel(answers, context_limit=options.pop("context_limit", 1_000_000))
         settings = {
             "enableHooks": bool(hooks),
@@ -47,7 +47,7 @@ class Stage:
             model=self.model,
             toolbox=options.pop("toolbox", default_toolbox()),
             approve=None,
-            transcript=Transcript(self.path),
+            transcript=TranscriptWriter(self.path),
             listener=self.events.append,
             context_limit=options.pop("limit", None),
             **options,
@@ -139,22 +139,6 @@ def test_tools_are_run_and_answered_until_the_model_is_done(stage: Callable[...,
     ]
     assert here.events[0] == SessionStarted(session_id="s1", transcript_path=str(here.path), model="scripted")
     assert here.events[-1] == ended
-
-
-def test_several_calls_are_answered_in_order(stage: Callable[..., Stage]) -> None:
-    """Each call of one response has its answer, with the identifier that the model gave and no other."""
-    parts = [
-        {"functionCall": {"name": "list_directory", "args": {"path": "."}, "id": "own"}},
-        {"functionCall": {"name": "no_such_tool", "args": {}}},
-    ]
-    chunk = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
-    here = stage([chunk], [says("ok")])
-    here.run("go")
-    answers = [part["functionResponse"] for part in here.sent(1)[2]["parts"]]
-    assert [(one["name"], one.get("id"), *one["response"]) for one in answers] == [
-        ("list_directory", "own", "output"),
-        ("no_such_tool", None, "error"),
-    ]
 
 
 @pytest.mark.req("HOOK-140")
@@ -281,7 +265,7 @@ def test_why_the_model_says_nothing_is_told(chunk: dict[str, Any], reason: str, 
     """An answer without a word is not passed over in silence when the model gives a reason."""
     here = stage([chunk])
     assert here.run("go").response == ""
-    assert Note(text=f"The model gave no answer: {reason}.") in here.events
+    assert Notice(text=f"The model gave no answer: {reason}.") in here.events
 
 
 @pytest.mark.req("HOOK-046", "HOOK-049")
@@ -438,22 +422,6 @@ def test_a_server_with_less_room_is_asked_for_less(stage: Callable[..., Stage]) 
     assert [len(request.contents) for request in here.model.requests] == [1, 3, 3]
 
 
-@pytest.mark.parametrize("prompts", [["one"], ["one", "two"], ["one", "two", "three"]])
-def test_compression_keeps_calls_with_their_responses(prompts: list[str], stage: Callable[..., Stage]) -> None:
-    """Wherever the history is cut, no function response is left without its call before it."""
-    turns: list[Answer] = [answer for _ in prompts for answer in ([WRITE], [WRITE], [says("done")])]
-    here = stage(*turns, [says("summary")])
-    here.run(*prompts)
-    asyncio.run(here.agent.compress())
-    history = here.history()
-    for before, after in zip([None, *history], history, strict=False):
-        if any("functionResponse" in part for part in after["parts"]):
-            assert before is not None
-            assert any("functionCall" in part for part in before["parts"])
-    assert history[0]["role"] == "user"
-    assert len(history) < 6 * len(prompts)
-
-
 @pytest.mark.parametrize(
     ("hooks", "why"),
     [
@@ -473,7 +441,7 @@ def test_without_a_summary_the_history_stays(hooks: Hooks, why: str, stage: Call
     again = stage([says("")], hooks=hooks, history=here.agent.history)
     asyncio.run(again.agent.compress())
     assert again.history() == before
-    assert again.events[-1] == Note(text=f"The history was not compressed: {why}")
+    assert again.events[-1] == Notice(text=f"The history was not compressed: {why}")
 
 
 def test_a_stop_while_compressing_stops_the_agent(stage: Callable[..., Stage]) -> None:
@@ -506,26 +474,7 @@ def test_an_empty_history_is_not_compressed(stage: Callable[..., Stage]) -> None
     """Where nothing was said yet, no call is made."""
     here = stage()
     asyncio.run(here.agent.compress())
-    assert here.events == [Note(text="There is nothing to compress yet.")]
-
-
-def test_without_tools_none_are_declared(stage: Callable[..., Stage]) -> None:
-    """An agent without tools sends requests without them."""
-    here = stage([says("one")], toolbox=ToolBox())
-    here.run("first")
-    assert here.model.requests[0].config.tools is None
-
-
-def test_a_session_can_be_gone_on_with(stage: Callable[..., Stage]) -> None:
-    """The conversation is read back from the transcript as it stood."""
-    here = stage([WRITE], [says("Done.")])
-    here.run("go")
-    assert [to_json(content) for content in read_session(here.path).history] == here.history()
-    kinds = [record["type"] for record in here.recorded()]
-    assert kinds == ["session", "user", "model", "tool", "tool_results", "model", "end"]
-    call = here.recorded()[3]
-    assert (call["name"], call["input"]["file_path"], call["status"]) == ("write_file", "a.txt", "success")
-    assert call["result"] == dict.fromkeys(("llmContent", "returnDisplay"), "Created a.txt with 1 line.")
+    assert here.events == [Notice(text="There is nothing to compress yet.")]
 
 
 @pytest.mark.req("HOOK-010")
@@ -535,7 +484,7 @@ def test_disabled_hooks_cost_nothing(project: Path) -> None:
 import asyncio, sys
 from hookline.apps.agent.loop import Agent
 from hookline.apps.agent.toolbox import default_toolbox
-from hookline.apps.agent.conversation.transcript import Transcript, transcript_path
+from hookline.apps.agent.conversation.transcript import TranscriptWriter, transcript_path
 from hookline.client.config import Config
 from hookline.testing import ScriptedModel, calls, says
 
@@ -545,7 +494,7 @@ async def main():
     model = ScriptedModel([[write], [says("Done.")], [says("A summary.")]])
     path = transcript_path("s1")
     agent = Agent(config=config, model=model, toolbox=default_toolbox(), approve=None,
-                  transcript=Transcript(path), listener=lambda event: None)
+                  transcript=TranscriptWriter(path), listener=lambda event: None)
     agent.start()
     await agent.run("go")
     await agent.compress()

@@ -16,13 +16,13 @@ import mcp  # noqa: F401 - its loading takes long, and is no part of any test's 
 import pytest
 
 from hookline import Config
-from hookline.apps.agent.approval.approver import Approval, Permissions, Reply, Request
+from hookline.apps.agent.approval.approver import Approval, ApprovalRequest, Permissions, UserReply
 from hookline.apps.agent.background import BackgroundHooks
-from hookline.apps.agent.events import Event, Note
+from hookline.apps.agent.events import AgentEvent, Notice
 from hookline.apps.agent.mcp.client import connected_mcp_servers
 from hookline.apps.agent.mcp.settings import McpServer, configured_servers
 from hookline.apps.agent.scheduler import ToolScheduler
-from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.tool import AgentCall, CallStatus
 from hookline.apps.agent.toolbox import ToolBox
 from hookline.client.triggers.results import ToolResult
 from hookline.settings.read.paths import SettingsPaths
@@ -114,7 +114,7 @@ class Session:
     config: Config
     connect_s: float = 45.0
     toolbox: ToolBox = field(default_factory=ToolBox)
-    events: list[Event] = field(default_factory=list)
+    events: list[AgentEvent] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
 
     @asynccontextmanager
@@ -133,10 +133,10 @@ class Session:
             finally:
                 await background.drain(5)
 
-    def call(self, *calls: ToolCall) -> list[ToolCall]:
+    def call(self, *calls: AgentCall) -> list[AgentCall]:
         """What became of these calls in a session of their own; nothing of it is left afterwards."""
 
-        async def session() -> list[ToolCall]:
+        async def session() -> list[AgentCall]:
             async with self.connected() as scheduler:
                 finished = await scheduler.run(calls)
             assert len(asyncio.all_tasks()) == 1
@@ -146,11 +146,11 @@ class Session:
 
     def notes(self) -> list[str]:
         """What a person was told."""
-        return [event.text for event in self.events if isinstance(event, Note)]
+        return [event.text for event in self.events if isinstance(event, Notice)]
 
-    async def _approve(self, request: Request) -> Reply:
+    async def _approve(self, request: ApprovalRequest) -> UserReply:
         self.questions.append(request.what)
-        return Reply(Approval.ALLOW_ONCE)
+        return UserReply(Approval.ALLOW_ONCE)
 
 
 def session_of(project: Path, servers: Mapping[str, Any], **settings: Any) -> Session:
@@ -168,8 +168,8 @@ def rough_server(rough: Path, trick: str = "", **more: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": ["-I", "-S", str(rough)], "env": {"TRICK": trick}, **more}
 
 
-def call(name: str, number: int = 1, **arguments: Any) -> ToolCall:
-    return ToolCall(id=str(number), name=name, arguments=arguments)
+def call(name: str, number: int = 1, **arguments: Any) -> AgentCall:
+    return AgentCall(id=str(number), name=name, arguments=arguments)
 
 
 def is_gone(pid: int) -> bool:
@@ -204,7 +204,8 @@ def test_tools_of_a_server(project: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert (added.status, added.result) == (CallStatus.SUCCESS, ToolResult(llm_content="5", return_display="5"))
     assert invalid.result is not None
     assert invalid.result.error == (
-        'mcp__demo__add was not run: b is missing; a must be an integer, but is "two". mcp__demo__add takes a, b.'
+        "mcp__demo__add was not run: 'b' is a required property; a: 'two' is not of type 'integer'."
+        " mcp__demo__add takes a, b."
     )
     assert failed.result is not None
     assert failed.result.error == "Error executing tool fail: no luck"

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from hookline.apps.agent.approval.details import permission_details, root_commands
-from hookline.apps.agent.tool import ToolCall
+from hookline.apps.agent.tool import AgentCall
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ from hookline.apps.agent.tool import ToolCall
 )
 def test_details_have_the_keys_of_the_reference(name: str, arguments: dict[str, Any], kind: dict[str, Any]) -> None:
     """A Notification hook written for LLxprt finds its keys, beside the call itself."""
-    details = permission_details(ToolCall(id="1", name=name, arguments=arguments))
+    details = permission_details(AgentCall(id="1", name=name, arguments=arguments))
     assert details == {"tool_name": name, "tool_input": arguments, **kind}
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hookline.apps.agent.conversation.contents import to_json
-from hookline.apps.agent.events import Event, ModelText
-from hookline.apps.agent.pipeline import ModelAnswer, call_model
+from hookline.apps.agent.events import AgentEvent, ModelText
+from hookline.apps.agent.pipeline import ModelCallResult, call_model
 from hookline.client.config import Config
 from hookline.errors import ModelError
 from hookline.formats.genai import sdk
@@ -36,7 +36,7 @@ class Stage:
             hooks[event] = [{"hooks": [{"type": "command", "command": str(script)}]}]
         self.config = Config(project, settings={"enableHooks": True, "hooks": hooks, "hooksConfig": options})
 
-    def call(self, *, has_tools: bool = True) -> ModelAnswer:
+    def call(self, *, has_tools: bool = True) -> ModelCallResult:
         """One call of the model with a short conversation."""
         types = sdk.types()
         tools = [types.Tool(function_declarations=[{"name": name} for name in TOOLS])] if has_tools else None
@@ -47,7 +47,7 @@ class Stage:
         )
         return asyncio.run(call_model(self.config, self.model, request, listener=self._listen))
 
-    def _listen(self, event: Event) -> None:
+    def _listen(self, event: AgentEvent) -> None:
         assert isinstance(event, ModelText)
         self.shown.append(event.text)
 

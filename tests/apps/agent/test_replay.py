@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hookline.apps.agent.conversation.contents import to_json
-from hookline.apps.agent.models.model import Model
+from hookline.apps.agent.models.client import Model
 from hookline.apps.agent.models.replay import Recorder, ReplayModel
 from hookline.errors import ModelError
 from hookline.protocol.llm import GenerateContentParameters
@@ -119,12 +119,6 @@ def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
         ReplayModel(path, project_dir="/p")
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    """A file that cannot be read is told by name."""
-    with pytest.raises(ModelError, match=r"can't read .*nowhere: No such file or directory"):
-        ReplayModel(tmp_path / "nowhere", project_dir="/p")
-
-
 def test_what_is_recorded_can_be_replayed_elsewhere(tmp_path: Path) -> None:
     """A recording gives the same chunks again, with another project's directory in place of the first one's."""
     path = tmp_path / "recorded.jsonl"
@@ -144,13 +138,6 @@ def test_a_broken_answer_is_not_recorded(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cut"):
         ask(recorder)
     assert path.read_text() == ""
-
-
-def test_closing_the_recorder_closes_the_model(tmp_path: Path) -> None:
-    """The recorder owns the model that it records."""
-    script = ScriptedModel([])
-    asyncio.run(Recorder(script, tmp_path / "r", project_dir="/one").aclose())
-    assert script.is_closed
 
 
 def test_a_recording_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -19,18 +19,17 @@ from tests.patience import is_alive
 
 import hookline
 from hookline import Config
-from hookline.apps.agent.approval.approver import Approval, Asked, Permissions, Reply, Request
+from hookline.apps.agent.approval.approver import Approval, ApprovalRequest, Permissions, UserReply
 from hookline.apps.agent.background import BackgroundHooks
 from hookline.apps.agent.scheduler import ToolScheduler
-from hookline.apps.agent.tool import CallStatus, Tool, ToolCall, ToolContext
+from hookline.apps.agent.tool import AgentCall, AgentTool, CallStatus, ToolContext
 from hookline.apps.agent.toolbox import ToolBox, default_toolbox
-from hookline.client.triggers.results import ToolResult
+from hookline.client.triggers.results import AskReason, ToolResult
 
 HookScript = Callable[..., Path]
 Behaviour = Callable[[Mapping[str, Any]], Awaitable[ToolResult]]
 
 PACKAGE = Path(hookline.__file__).parent
-NOBODY = "a hook wants the user to be asked about this call, and nobody can be asked here"
 
 
 async def _agrees(arguments: Mapping[str, Any]) -> ToolResult:
@@ -38,7 +37,7 @@ async def _agrees(arguments: Mapping[str, Any]) -> ToolResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spy(Tool):
+class Spy(AgentTool):
     """A tool that remembers what it was run with."""
 
     name: str = "spy"
@@ -70,13 +69,13 @@ class Person:
     """Somebody who answers questions, and remembers them."""
 
     answer: Approval = Approval.ALLOW_ONCE
-    requests: list[Request] = field(default_factory=list)
+    requests: list[ApprovalRequest] = field(default_factory=list)
 
-    async def __call__(self, request: Request) -> Reply:
+    async def __call__(self, request: ApprovalRequest) -> UserReply:
         """Always the same answer, after some thought."""
         self.requests.append(request)
         await asyncio.sleep(0.01)
-        return Reply(self.answer)
+        return UserReply(self.answer)
 
     @property
     def questions(self) -> list[str]:
@@ -92,7 +91,7 @@ class Bench:
     toolbox: ToolBox = field(default_factory=ToolBox)
     hooks: Mapping[str, Any] = field(default_factory=dict)
     person: Person | None = None
-    told: list[ToolCall] = field(default_factory=list)
+    told: list[AgentCall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.config = Config(
@@ -106,10 +105,10 @@ class Bench:
             on_change=self.told.append,
         )
 
-    def run(self, *calls: ToolCall, allowed: list[str] | None = None, by: Sequence[str] = ()) -> list[ToolCall]:
+    def run(self, *calls: AgentCall, allowed: list[str] | None = None, by: Sequence[str] = ()) -> list[AgentCall]:
         """The finished calls of one response, all hooks having ended."""
 
-        async def session() -> list[ToolCall]:
+        async def session() -> list[AgentCall]:
             finished = await self.scheduler.run(calls, allowed=allowed, restricted_by=by)
             await self.background.drain(5)
             return finished
@@ -121,8 +120,8 @@ class Bench:
         return [call.status.value for call in self.told if call.id == call_id]
 
 
-def call(name: str, number: int = 1, **arguments: Any) -> ToolCall:
-    return ToolCall(id=str(number), name=name, arguments=arguments)
+def call(name: str, number: int = 1, **arguments: Any) -> AgentCall:
+    return AgentCall(id=str(number), name=name, arguments=arguments)
 
 
 def ending(status: CallStatus, text: str) -> tuple[CallStatus, ToolResult]:
@@ -130,7 +129,7 @@ def ending(status: CallStatus, text: str) -> tuple[CallStatus, ToolResult]:
     return status, ToolResult(llm_content=text, return_display=text, error=text)
 
 
-def end(finished: ToolCall) -> tuple[CallStatus, ToolResult | None]:
+def end(finished: AgentCall) -> tuple[CallStatus, ToolResult | None]:
     return finished.status, finished.result
 
 
@@ -185,13 +184,13 @@ def recorded(tmp_path: Path, event: str) -> list[dict[str, Any]]:
         pytest.param(
             call("spy", what=3),
             None,
-            "spy was not run: what must be a string, but is 3. spy takes what (optional).",
+            "spy was not run: what: 3 is not of type 'string'. spy takes what (optional).",
             id="invalid",
         ),
     ],
 )
 def test_a_call_that_cannot_be_run(
-    project: Path, tmp_path: Path, asked: ToolCall, allowed: list[str] | None, said: str
+    project: Path, tmp_path: Path, asked: AgentCall, allowed: list[str] | None, said: str
 ) -> None:
     """The model is told why; no hook is asked, nobody is asked, nothing runs."""
     spy, person = Spy(question="spy"), Person()
@@ -202,20 +201,12 @@ def test_a_call_that_cannot_be_run(
     assert (spy.ran_with, person.questions, recorded(tmp_path, "BeforeTool")) == ([], [], [])
 
 
-def test_a_restriction_names_the_hooks(project: Path) -> None:
-    """Whoever reads it knows which hook to ask about."""
-    bench = Bench(project, ToolBox([Spy(question="spy"), Spy(name="other")]), {}, Person())
-    (finished,) = bench.run(call("spy"), allowed=["other"], by=["only-read", "budget"])
-    said = "it may not be called now, because only-read and budget restricted the tools. Allowed tools: other."
-    assert end(finished) == ending(CallStatus.ERROR, f"spy was not run: {said}")
-
-
 def test_a_call_that_is_allowed(project: Path) -> None:
     """It goes through its states to the end, with the same result told and returned."""
     bench = Bench(project, ToolBox([Spy()]))
     finished = bench.run(call("spy", what="it"), allowed=["spy"])
     assert finished == [
-        ToolCall(
+        AgentCall(
             id="1",
             name="spy",
             arguments={"what": "it"},
@@ -306,17 +297,6 @@ def test_a_call_that_writes_runs_alone(project: Path) -> None:
     ]
 
 
-def test_a_result_waits_for_earlier_ones(project: Path) -> None:
-    """A call that fails its check at once is told after the calls before it."""
-    bench = Bench(project, ToolBox([Spy()]))
-    bench.run(call("spy", 1), call("nothing", 2), call("spy", 3))
-    assert [(told.id, told.status.value) for told in bench.told if told.result is not None] == [
-        ("1", "success"),
-        ("2", "error"),
-        ("3", "success"),
-    ]
-
-
 # ----------------------------------------------------------------------------------------------- approval
 
 
@@ -341,16 +321,6 @@ def test_a_person_is_asked(project: Path, answer: Approval, statuses: list[str],
         assert end(finished) == ending(CallStatus.CANCELLED, said)
 
 
-def test_nobody_is_asked_when_everything_is_approved(project: Path, tmp_path: Path) -> None:
-    """Without anybody to ask there is no prompt, and no notification of one."""
-    spy = Spy(question="touch things")
-    bench = Bench(project, ToolBox([spy]), recording(tmp_path, "Notification"))
-    bench.run(call("spy"))
-    assert "awaiting_approval" not in bench.statuses()
-    assert recorded(tmp_path, "Notification") == []
-    assert len(spy.ran_with) == 1
-
-
 @pytest.mark.parametrize(
     ("answer", "count"), [pytest.param(Approval.ALLOW_ONCE, 3), pytest.param(Approval.ALLOW_ALWAYS, 1)]
 )
@@ -373,12 +343,6 @@ def test_always_does_not_reach_out_of_the_project(project: Path, tmp_path: Path)
     ]
     bench.run(*calls)
     assert person.questions == ["write a", f"write {outside}, which is outside the project"]
-
-
-def test_refusing_one_call_lets_the_others_run(project: Path) -> None:
-    """A no is about one call."""
-    bench = Bench(project, ToolBox([Spy(question="touch"), Spy(name="other")]), person=Person(Approval.REFUSE))
-    assert [done.status.value for done in bench.run(call("spy", 1), call("other", 2))] == ["cancelled", "success"]
 
 
 def test_a_prompt_is_notified(project: Path, tmp_path: Path) -> None:
@@ -472,29 +436,6 @@ def test_hooks_know_one_name_for_a_file(project: Path, tmp_path: Path) -> None:
     assert [path.name for path in project.iterdir()] == ["b.txt"]
 
 
-def test_after_tool_hooks_see_the_arguments_of_the_call(project: Path, tmp_path: Path) -> None:
-    """A tool that changes its arguments while it runs does not change what AfterTool hooks are told."""
-
-    async def mutate(arguments: Mapping[str, Any]) -> ToolResult:
-        assert isinstance(arguments, dict)
-        arguments["what"].append("more")
-        return ToolResult(llm_content="done")
-
-    spy = Spy(behaviour=mutate, parameters={"type": "object"})
-    bench = Bench(project, ToolBox([spy]), {**rewriting(file="b"), **recording(tmp_path, "AfterTool")})
-    bench.run(call("spy", what=["it"]))
-    assert recorded(tmp_path, "AfterTool")[0]["tool_input"] == {"what": ["it"], "file": "b"}
-
-
-def test_a_note_beside_an_invalid_rewrite_reaches_the_model(project: Path) -> None:
-    """The call fails with what is wrong, and the hook's systemMessage follows."""
-    answer = {"systemMessage": "mind this", "hookSpecificOutput": {"tool_input": {"what": 7}}}
-    bench = Bench(project, ToolBox([Spy()]), on("BeforeTool", answering(answer)))
-    (finished,) = bench.run(call("spy", what="it"))
-    assert finished.result is not None
-    assert finished.result.llm_content.endswith("spy takes what (optional).\n\n[System] mind this")
-
-
 def test_rewritten_arguments_are_checked(project: Path) -> None:
     """The call fails with what is wrong, and the hook is named."""
     spy = Spy()
@@ -504,7 +445,7 @@ def test_rewritten_arguments_are_checked(project: Path) -> None:
     assert finished.result is not None
     assert finished.result.error is not None
     assert finished.result.error.startswith("The tool was not run: a hook (echo ")
-    assert finished.result.error.endswith("what must be a string, but is 7. spy takes what (optional).")
+    assert finished.result.error.endswith("what: 7 is not of type 'string'. spy takes what (optional).")
     assert spy.ran_with == []
 
 
@@ -588,14 +529,14 @@ def test_hooks_do_not_depend_on_a_terminal(project: Path, tmp_path: Path) -> Non
         "from hookline.apps.agent.approval.approver import Permissions\n"
         "from hookline.apps.agent.background import BackgroundHooks\n"
         "from hookline.apps.agent.scheduler import ToolScheduler\n"
-        "from hookline.apps.agent.tool import ToolCall\n"
+        "from hookline.apps.agent.tool import AgentCall\n"
         "from hookline.apps.agent.toolbox import default_toolbox\n"
         "project, out, hooks = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])\n"
         "config = Config(project, session_id='s', settings={'enableHooks': True, 'hooks': hooks})\n"
         "permissions = Permissions(config=config, approve=None, background=BackgroundHooks())\n"
         "scheduler = ToolScheduler(config=config, toolbox=default_toolbox(), permissions=permissions,\n"
         "                          on_change=lambda call: None)\n"
-        "call = ToolCall(id='1', name='run_shell_command', arguments={'command': 'echo hi; cat'})\n"
+        "call = AgentCall(id='1', name='run_shell_command', arguments={'command': 'echo hi; cat'})\n"
         "(done,) = asyncio.run(scheduler.run([call]))\n"
         "out.write_text(json.dumps([done.status, done.result.llm_content, sys.stdin.isatty()]))\n"
     )
@@ -674,27 +615,6 @@ def _signal_until_gone(pid: int) -> None:
         time.sleep(0.02)
 
 
-def test_cancelling_several_readers(project: Path) -> None:
-    """All of them are ended, and each is told."""
-
-    async def endless(_arguments: Mapping[str, Any]) -> ToolResult:
-        await asyncio.sleep(60)
-        return ToolResult(llm_content="")
-
-    bench = Bench(project, ToolBox([Spy(behaviour=endless)]))
-
-    async def session() -> None:
-        running = asyncio.create_task(bench.scheduler.run([call("spy", 1), call("spy", 2)]))
-        await asyncio.sleep(0.01)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        assert len(asyncio.all_tasks()) == 1
-
-    asyncio.run(session())
-    assert [told.status.value for told in bench.told if told.result is not None] == ["cancelled", "cancelled"]
-
-
 # ------------------------------------------------------------------------------------------ the one door
 
 
@@ -715,27 +635,6 @@ def test_one_place_runs_tools() -> None:
     """`execute` is named once in the whole package, in the scheduler; below it each kind of tool has one way, too."""
     assert _calls_of("execute") == {"apps/agent/scheduler.py": 1}
     assert _calls_of("call_tool") == {"apps/agent/mcp/client.py": 1}
-
-
-def test_that_place_is_between_the_hooks() -> None:
-    """The function that runs a tool is handed to `run_tool`, and nobody else gets hold of it."""
-    tree = ast.parse((PACKAGE / "apps" / "agent" / "scheduler.py").read_text(encoding="utf-8"))
-    runners = [
-        function.name
-        for function in ast.walk(tree)
-        if isinstance(function, ast.AsyncFunctionDef)
-        and any(isinstance(node, ast.Attribute) and node.attr == "execute" for node in ast.walk(function))
-    ]
-    assert len(runners) == 1
-    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == runners[0]]
-    doors = [
-        argument
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "run_tool"
-        for argument in node.args
-    ]
-    assert len(uses) == 1
-    assert uses[0] in doors
 
 
 @pytest.mark.req("HOOK-134")
@@ -770,7 +669,7 @@ def test_hooks_fire_for_every_kind_of_tool(project: Path, tmp_path: Path) -> Non
     toolbox = default_toolbox()
     toolbox.add(Spy(name="mcp__server__spy", mcp_context={"server_name": "server", "tool_name": "spy"}))
     bench = Bench(project, toolbox, recording(tmp_path, "BeforeTool", "AfterTool"))
-    late: Tool = Spy(name="late")
+    late: AgentTool = Spy(name="late")
     toolbox.add(late)
     names = [*toolbox.names()]
     fitting = {
@@ -796,11 +695,11 @@ def test_hooks_fire_for_every_kind_of_tool(project: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("answer", [Approval.ALLOW_ONCE, Approval.REFUSE])
 def test_a_hook_can_have_the_user_asked(project: Path, answer: Approval) -> None:
     """`ask` is put to the user with its reason, also where everything is approved; a no is a refusal with it."""
-    requests: list[Request] = []
+    requests: list[ApprovalRequest] = []
 
-    async def person(request: Request) -> Reply:
+    async def person(request: ApprovalRequest) -> UserReply:
         requests.append(request)
-        return Reply(answer, "use rg" if answer is Approval.REFUSE else "")
+        return UserReply(answer, "use rg" if answer is Approval.REFUSE else "")
 
     spy = Spy()
     command = answering({"decision": "ask", "reason": "sure?"})
@@ -809,20 +708,10 @@ def test_a_hook_can_have_the_user_asked(project: Path, answer: Approval) -> None
     bench.scheduler = replace(bench.scheduler, permissions=permissions)
     (finished,) = bench.run(call("spy", what="it"))
     assert [(request.what, request.asked, request.always) for request in requests] == [
-        ("go on", Asked((command,), "sure?"), None)
+        ("run", AskReason("sure?"), None)
     ]
     assert "awaiting_approval" in bench.statuses()
     assert (finished.status is CallStatus.SUCCESS, bool(spy.ran_with)) == (answer is not Approval.REFUSE,) * 2
     if answer is Approval.REFUSE:
         assert finished.result is not None
         assert finished.result.llm_content == "sure? The user says: use rg"
-
-
-def test_where_nobody_can_be_asked_the_call_is_refused(project: Path) -> None:
-    """Without a user, a hook that wants one to be asked keeps the call from running, for its reason."""
-    spy = Spy()
-    bench = Bench(project, ToolBox([spy]), on("BeforeTool", answering({"decision": "ask", "reason": "sure?"})))
-    (finished,) = bench.run(call("spy", what="it"))
-    assert (finished.status, spy.ran_with) == (CallStatus.IDLE, [])
-    assert finished.result is not None
-    assert finished.result.llm_content == f"sure? ({NOBODY})"

@@ -89,7 +89,7 @@ def test_links_are_not_followed(project: Path, tmp_path: Path) -> None:
     (project / "circle").symlink_to(".")
     (project / "out").symlink_to(tmp_path)
     (project / "file").symlink_to(tmp_path / "secret")
-    assert found(project, "**") == ["a.txt", "circle", "file", "out"]
+    assert found(project, "**") == ["a.txt", "file"]
     assert found(project, "needle", kind="search") == ["a.txt"]
 
 
@@ -110,14 +110,6 @@ def test_glob_tells_files(context: ToolContext) -> None:
     fill(context.project, {"src/b.py": "", "src/a.py": "", "c.py": ""})
     assert do(GLOB, context, pattern="*.py", path="src") == ToolResult(
         llm_content="Found 2 files for *.py.\nsrc/a.py\nsrc/b.py", return_display="Found 2 files for *.py."
-    )
-
-
-def test_glob_outside_the_project_tells_whole_paths(context: ToolContext, tmp_path: Path) -> None:
-    """What is not in the project is named so that it can be found."""
-    fill(tmp_path / "elsewhere", {"a.py": ""})
-    assert do(GLOB, context, pattern="*.py", path=str(tmp_path / "elsewhere")).llm_content == (
-        f"Found 1 file for *.py.\n{tmp_path}/elsewhere/a.py"
     )
 
 

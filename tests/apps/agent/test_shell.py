@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.patience import until, with_enough_time
+from tests.patience import with_enough_time
 
 from hookline.apps.agent.tool import ToolContext
 from hookline.apps.agent.tools.shell import HEAD_CHARS, RUN_SHELL_COMMAND, TAIL_CHARS
@@ -34,12 +34,6 @@ def is_gone(pid: int) -> bool:
             return True
         time.sleep(0.02)
     return False
-
-
-def open_pipes() -> set[str]:
-    """What this process has open that a command could have left; files are other tests' and come and go."""
-    found = {f"{each.name}: {each.readlink()}" for each in Path("/proc/self/fd").iterdir() if each.is_symlink()}
-    return {each for each in found if ": /" not in each}
 
 
 @pytest.mark.parametrize(
@@ -80,14 +74,14 @@ def test_much_output_is_cut_in_the_middle(context: ToolContext) -> None:
     content = do(context, "echo first; seq 100000; echo last").llm_content
     assert content.startswith("first\n1\n2\n")
     assert content.endswith("100000\nlast\nExit code: 0")
-    assert "characters left out]" in content
+    assert "characters omitted]" in content
     assert len(content) < HEAD_CHARS + TAIL_CHARS + 200
 
 
 def test_endless_output_is_bounded(context: ToolContext) -> None:
     """What is past the bound is read and dropped, so the command can end."""
     content = do(context, "head -c 30000000 /dev/zero | tr '\\0' x").llm_content
-    assert "[The output was too long, and its end is lost. Write it to a file, or filter it.]" in content
+    assert "[The output was too long, and its end was dropped. Write it to a file, or filter it.]" in content
     assert content.endswith("Exit code: 0")
     assert len(content) < HEAD_CHARS + TAIL_CHARS + 300
 
@@ -136,20 +130,6 @@ def test_a_background_process_does_not_hold_the_call(context: ToolContext) -> No
     os.kill(pid, 9)
 
 
-def test_no_descriptor_is_left_open(context: ToolContext) -> None:
-    """However a command ends, its pipes are closed."""
-
-    async def several() -> set[str]:
-        await RUN_SHELL_COMMAND.execute({"command": "true"}, context)
-        before = open_pipes()
-        for command, timeout in (("echo x", 5000), ("sleep 9", 1), ("no-such-command", 5000)):
-            await RUN_SHELL_COMMAND.execute({"command": command, "timeout": timeout}, context)
-        return before
-
-    before = asyncio.run(several())
-    until(lambda: open_pipes() <= before, "the end of every pipe")
-
-
 def test_running_a_command_needs_approval(context: ToolContext) -> None:
     """Always, with the command in the question."""
     assert RUN_SHELL_COMMAND.needs_approval({"command": "ls -l"}, context) == "run ls -l"
@@ -157,12 +137,3 @@ def test_running_a_command_needs_approval(context: ToolContext) -> None:
     assert RUN_SHELL_COMMAND.needs_approval({"command": "ls", "directory": "/etc"}, context) == (
         "run ls in /etc, which is outside the project"
     )
-
-
-def test_a_changed_environment_is_seen_by_the_next_command(project: Path) -> None:
-    """The program's own environment is passed as it is at each command."""
-    environ = {**os.environ, "COLOUR": "one"}
-    context = ToolContext(project=project, environ=environ)
-    assert "one" in do(context, "printenv COLOUR").llm_content
-    environ["COLOUR"] = "two"
-    assert "two" in do(context, "printenv COLOUR").llm_content

@@ -98,11 +98,11 @@ def test_a_day_with_the_page(page: Page, chromium: Any, address: str) -> None:
     api.expect(tab.tab.locator("#announce")).to_contain_text("1 new event, 1 blocked")
 
     tab.tab.get_by_role("link", name="BeforeTool shell").first.click()
-    api.expect(tab.tab.get_by_role("heading", name="It rewrites tool_input")).to_be_visible()
+    api.expect(tab.tab.get_by_role("heading", name="Rewrites tool_input")).to_be_visible()
     api.expect(tab.tab.locator(".diff ins")).to_contain_text("make deploy DRY_RUN=1")
     api.expect(tab.tab.locator(".diff del")).to_contain_text('"command": "make deploy"')
     api.expect(tab.tab.get_by_role("row", name="hookSpecificOutput.tool_input rewriter").first).to_be_visible()
-    told = tab.tab.locator(".said", has_text="Told (stdin)").first
+    told = tab.tab.locator(".said", has_text="Input (stdin)").first
     api.expect(told.locator(".tree .key").first).to_have_text("session_id")
     told.get_by_label("Raw").check()
     api.expect(told.locator("pre")).to_contain_text('{"session_id":')
@@ -113,7 +113,7 @@ def test_a_day_with_the_page(page: Page, chromium: Any, address: str) -> None:
     tab.tab.get_by_role("button", name="Copy as test case").click()
     api.expect(tab.tab.get_by_role("dialog")).to_contain_text('tool = "shell"')
     tab.tab.keyboard.press("Escape")
-    tab.tab.get_by_role("link", name="its session").click()
+    tab.tab.get_by_role("link", name="session").click()
     api.expect(tab.tab.locator(".story > li")).to_have_count(2)
     tab.close()
 

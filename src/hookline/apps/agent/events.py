@@ -1,18 +1,18 @@
-"""The events that an agent sends to its listener: a terminal, JSON output, a test."""
+"""The events that an agent sends to its listener: a terminal, JSON output or a test."""
 
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from hookline.apps.agent.tool import ToolCall
+from hookline.apps.agent.tool import AgentCall
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
-    """Something that happened; its tag and its fields are what programs read."""
+class AgentEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
+    """An event of a session; its tag and fields are the format of `--output stream-json`."""
 
 
-class SessionStarted(Event, frozen=True, tag="session"):
+class SessionStarted(AgentEvent, frozen=True, tag="session"):
     """A session started."""
 
     session_id: str
@@ -20,39 +20,39 @@ class SessionStarted(Event, frozen=True, tag="session"):
     model: str
 
 
-class ModelText(Event, frozen=True, tag="text"):
-    """Text of the model to show; `is_final` marks the end of a message that arrived in pieces."""
+class ModelText(AgentEvent, frozen=True, tag="text"):
+    """Text of the model for the user; `is_final` marks the end of a message that arrived in pieces."""
 
     text: str
     is_final: bool = True
 
 
-class ToolCallChanged(Event, frozen=True, tag="tool_call"):
+class ToolCallChanged(AgentEvent, frozen=True, tag="tool_call"):
     """A tool call has a new status."""
 
-    call: ToolCall
+    call: AgentCall
 
 
-class HooksStarted(Event, frozen=True, tag="hooks_started"):
-    """Hooks of an event are running; a terminal shows a spinner that names the slow one."""
+class HooksStarted(AgentEvent, frozen=True, tag="hooks_started"):
+    """Hooks of an event are running."""
 
     event: str
     hooks: tuple[str, ...]
     is_awaited: bool = True
-    """False where nothing that they answer is applied, so that nobody waits for them."""
+    """False if the agent does not wait for them, because their answers are not applied."""
     messages: dict[str, str] = {}
-    """What to show while a hook runs, for those whose settings say so."""
+    """The configured status messages, by hook."""
 
 
-class HookEnded(Event, frozen=True, tag="hook_ended"):
-    """One of the running hooks has ended; the others are still running."""
+class HookEnded(AgentEvent, frozen=True, tag="hook_ended"):
+    """One of the running hooks has ended."""
 
     event: str
     hook: str
 
 
-class HooksFinished(Event, frozen=True, tag="hook_decision"):
-    """The hooks of an event have answered."""
+class HooksFinished(AgentEvent, frozen=True, tag="hook_decision"):
+    """All hooks of an event have ended."""
 
     event: str
     subject: str | None
@@ -62,10 +62,10 @@ class HooksFinished(Event, frozen=True, tag="hook_decision"):
     decided_by: tuple[str, ...]
     effect: dict[str, Any] | None = None
     goes_on: bool = False
-    """True when hooks make the agent go on after its answer."""
+    """True if AfterAgent hooks continue the turn."""
 
 
-class HistoryCompressed(Event, frozen=True, tag="compression"):
+class HistoryCompressed(AgentEvent, frozen=True, tag="compression"):
     """The history was replaced by a summary."""
 
     trigger: str
@@ -73,29 +73,29 @@ class HistoryCompressed(Event, frozen=True, tag="compression"):
     after_tokens: int
 
 
-class Note(Event, frozen=True, tag="note"):
-    """A message for the user that comes neither from the model nor from a tool: a warning, a retry, a refusal."""
+class Notice(AgentEvent, frozen=True, tag="note"):
+    """A message for the user that comes from neither the model nor a tool, such as a warning or a retry."""
 
     text: str
     is_error: bool = False
 
 
-class TurnEnded(Event, frozen=True, tag="result"):
+class TurnEnded(AgentEvent, frozen=True, tag="result"):
     """The agent has answered, or hooks ended the turn."""
 
     response: str
     stopped: bool
     stop_reason: str | None
     turns: int
-    calls: tuple[ToolCall, ...]
+    calls: tuple[AgentCall, ...]
     blocked: bool = False
-    """True when a hook kept the prompt from being sent or the model from being called; the turn ended there."""
+    """True if a hook blocked the prompt or a model call."""
     is_sent: bool = True
-    """False when the model was not given the prompt."""
+    """False if the model did not receive the prompt."""
     reason: str | None = None
-    """Why the prompt or the call was blocked."""
+    """The reason for a block."""
     decided_by: tuple[str, ...] = ()
     """The hooks that ended the turn."""
 
 
-Listener = Callable[[Event], None]
+Listener = Callable[[AgentEvent], None]

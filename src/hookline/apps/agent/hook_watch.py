@@ -1,9 +1,9 @@
-"""What hooks are doing, as events of the agent, and what each of them did so far."""
+"""Observes hooks: passes their activity on as events of the agent, and keeps a history of each hook."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hookline.apps.agent.events import HookEnded, HooksFinished, HooksStarted, Listener, Note
+from hookline.apps.agent.events import HookEnded, HooksFinished, HooksStarted, Listener, Notice
 from hookline.extensions import lazy_module
 from hookline.protocol.events import LIFECYCLE_EVENTS
 from hookline.protocol.hook_entry import HookEntry
@@ -18,48 +18,48 @@ else:
 
 
 @dataclass(slots=True)
-class HookRecord:
-    """What one hook did so far."""
+class HookHistory:
+    """The runs of one hook in this session."""
 
     runs: int = 0
     failures: int = 0
     is_reported: bool = False
-    """True when the user was told that it fails."""
+    """True after the user was notified of a failure."""
     is_unapplied_reported: bool = False
-    """True when the user was told that its answers are not applied."""
+    """True after the user was notified that its answers are not applied."""
     last: str = ""
-    """What it decided last; empty where its answers are not applied."""
+    """Its last decision; empty if its answers are not applied."""
 
 
 class HookWatch(HookObserver):
-    """The observer that passes on what hooks are doing and what they decided."""
+    """Sends the activity and the decisions of hooks to the agent's listener."""
 
     shows_failures = True
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._records: dict[tuple[str, str], HookRecord] = {}
+        self._histories: dict[tuple[str, str], HookHistory] = {}
 
     def hooks_started(self, plan: HookExecutionPlan, **_: object) -> None:
-        """Passes on which hooks run."""
+        """Report the hooks that run."""
         labels = tuple(hook.label for hook in plan.hooks)
         messages = {hook.label: hook.status_message for hook in plan.hooks if hook.status_message}
         awaited = event_table.is_awaited(plan.event, plan.hooks)
         self._listener(HooksStarted(event=plan.event.value, hooks=labels, is_awaited=awaited, messages=messages))
 
     def hook_ended(self, hook: HookEntry, **_: object) -> None:
-        """Passes on which one has ended."""
+        """Report a hook that has ended."""
         self._listener(HookEnded(event=hook.event.value, hook=hook.label))
 
     def hooks_finished(self, verdict: Verdict, **_: object) -> None:
-        """Counts what each hook did, and passes on what they decided together and which of them decided it."""
+        """Update the histories, and report the decision and the hooks that made it."""
         for run in verdict.runs:
             self._count(run, verdict.subject)
         for unapplied in verdict.unapplied:
-            record = self.record_of(unapplied.hook)
-            if not record.is_unapplied_reported:
-                record.is_unapplied_reported = True
-                self._listener(Note(text=unapplied.message))
+            history = self.history_of(unapplied.hook)
+            if not history.is_unapplied_reported:
+                history.is_unapplied_reported = True
+                self._listener(Notice(text=unapplied.message))
         self._listener(
             HooksFinished(
                 event=verdict.event.value,
@@ -73,22 +73,21 @@ class HookWatch(HookObserver):
             )
         )
         if verdict.user_message:
-            self._listener(Note(text=verdict.user_message))
+            self._listener(Notice(text=verdict.user_message))
 
-    def record_of(self, hook: HookEntry) -> HookRecord:
-        """What a hook did so far."""
-        return self._records.setdefault((hook.origin, hook.location), HookRecord())
+    def history_of(self, hook: HookEntry) -> HookHistory:
+        """Return the history of a hook."""
+        return self._histories.setdefault((hook.origin, hook.location), HookHistory())
 
     def _count(self, run: HookExecutionResult, subject: str | None) -> None:
-        record = self.record_of(run.hook)
-        record.runs += 1
-        record.failures += run.failed
-        # A trigger, such as `startup`, is nothing that is let pass.
-        record.last = _outcome(run, "it" if subject is None or run.event in LIFECYCLE_EVENTS else subject)
-        if run.failed and not record.is_reported:
-            # What the hook was to guard goes on without it, or nothing does until it is mended.
-            record.is_reported = True
-            self._listener(Note(text=failure_notice(run), is_error=True))
+        history = self.history_of(run.hook)
+        history.runs += 1
+        history.failures += run.failed
+        # The subject of a lifecycle event is a trigger such as `startup`, which can't be allowed or blocked.
+        history.last = _outcome(run, "it" if subject is None or run.event in LIFECYCLE_EVENTS else subject)
+        if run.failed and not history.is_reported:
+            history.is_reported = True
+            self._listener(Notice(text=failure_notice(run), is_error=True))
 
 
 def _outcome(run: HookExecutionResult, subject: str) -> str:
@@ -100,5 +99,5 @@ def _outcome(run: HookExecutionResult, subject: str) -> str:
     if run.answer is not None and run.answer.stops:
         return "stopped the agent"
     if run.blocks and row.block_continues_turn:
-        return "made the agent go on"
-    return f"blocked {subject}" if row.can_block and run.blocks else f"let {subject} pass"
+        return "continued the turn"
+    return f"blocked {subject}" if row.can_block and run.blocks else f"allowed {subject}"

@@ -1,4 +1,4 @@
-"""The agent: prompt → model → tools → model, until the model is done or hooks end the turn."""
+"""The agent loop: prompt → model → tools → model, until the model is done or hooks end the turn."""
 
 import os
 from collections.abc import Sequence
@@ -18,21 +18,21 @@ from hookline.apps.agent.conversation.contents import (
     user_content,
     why_empty,
 )
-from hookline.apps.agent.conversation.transcript import PendingTexts, Transcript
+from hookline.apps.agent.conversation.transcript import PendingTexts, TranscriptWriter
 from hookline.apps.agent.events import (
     HistoryCompressed,
     Listener,
     ModelText,
-    Note,
+    Notice,
     SessionStarted,
     ToolCallChanged,
     TurnEnded,
 )
 from hookline.apps.agent.lifecycle import LifecycleHooks, prevented_summary, refused_turn
-from hookline.apps.agent.models.model import Model
-from hookline.apps.agent.pipeline import ModelAnswer, call_model
+from hookline.apps.agent.models.client import Model
+from hookline.apps.agent.pipeline import ModelCallResult, call_model
 from hookline.apps.agent.scheduler import ToolScheduler
-from hookline.apps.agent.tool import ToolCall
+from hookline.apps.agent.tool import AgentCall
 from hookline.apps.agent.toolbox import ToolBox
 from hookline.client.triggers.results import SessionStartHookResult, ToolResult
 from hookline.client.triggers.session import fire_session_end_hook
@@ -56,17 +56,17 @@ way, or say why you can't continue."""
 
 @dataclass(slots=True)
 class _Turn:
-    """The answer to one prompt, as far as it has come."""
+    """The state of the answer to one prompt."""
 
     model_calls: int = 0
     response: str = ""
-    """The last text that the user was shown."""
+    """The last text that was shown to the user."""
     model_text: str = ""
     """The model's last text, shown or not."""
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[AgentCall, ...] = ()
 
-    def ended(self, answer: ModelAnswer, stop: ToolResult | None = None) -> TurnEnded:
-        """The end of the turn: after this answer of the model, or by a tool hook's stop."""
+    def ended(self, answer: ModelCallResult, stop: ToolResult | None = None) -> TurnEnded:
+        """Return the end of the turn, after this answer of the model or by the stop of a tool hook."""
         return TurnEnded(
             response=self.response,
             blocked=answer.blocked,
@@ -90,22 +90,21 @@ class Agent:
         toolbox: ToolBox,
         approve: Approver | None,
         person: Approver | None = None,
-        transcript: Transcript,
+        transcript: TranscriptWriter,
         listener: Listener,
         max_turns: int = DEFAULT_MAX_TURNS,
         context_limit: int | None = None,
         history: "Sequence[Content]" = (),
         notes: Sequence[str] = (),
     ) -> None:
-        """Sets up a session; the caller closes the model.
+        """Set up a session; the caller closes the model.
 
-        `approve` asks the user about a tool call, and None approves everything. `person` asks when a hook wants that,
-        also where `approve` is None; without it such calls are refused. `listener` is called with every event that a
-        user or a program may want to see. `max_turns` limits the model calls of one prompt, and `context_limit` the
-        tokens of the conversation, in place of the model's own limit. `history` is the
-        conversation to continue, and `notes` are hooks' messages to the model that have not been sent yet.
+        `approve` asks the user about a tool call, and None approves everything. `person` asks for a hook even if
+        `approve` is None; without it such calls are refused. `listener` receives the session's events. `max_turns`
+        limits the model calls of one prompt, and `context_limit` replaces the model's own limit of tokens. `history`
+        is the conversation to continue, and `notes` are hooks' messages to the model that were not sent yet.
         """
-        # Load the SDK before any hook runs: it blocks the event loop for half a second.
+        # Load the SDK before any hook runs, because it blocks the event loop for half a second.
         sdk.types()
         self._config = config
         self._model = model
@@ -118,9 +117,9 @@ class Agent:
         self._tokens = estimate_tokens(self._history)
         self._pending = PendingTexts(transcript, notes)
         self._why_not_compressed = ""
-        self._open_calls: dict[str, ToolCall] = {}
+        self._open_calls: dict[str, AgentCall] = {}
         self._stopped: SessionStartHookResult | None = None
-        """The SessionStart hooks' stop, which holds for every prompt of this session."""
+        """The stop of SessionStart hooks; it applies to every prompt of this session."""
         self._background = BackgroundHooks()
         self._hooks = LifecycleHooks(config, self._background)
         self._scheduler = ToolScheduler(
@@ -132,18 +131,18 @@ class Agent:
 
     @property
     def history(self) -> "tuple[Content, ...]":
-        """The conversation so far."""
+        """Return the conversation so far."""
         return tuple(self._history)
 
     def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
-        """Starts the session, or resumes it."""
+        """Start the session, or resume it."""
         own_id, project, model = self._config.get_session_id(), self._config.get_working_dir(), self._model.name
         self._transcript.write("session", id=own_id, project=project, model=model, source=source.value)
         self._listener(SessionStarted(session_id=own_id, transcript_path=str(self._transcript.path), model=model))
         self._hooks.start(source)
 
     async def run(self, prompt: str) -> TurnEnded:
-        """Answers a prompt. Raises ModelError or TurnLimitError; the conversation stays usable after them."""
+        """Answer a prompt. Raises ModelError or TurnLimitError; the session remains usable after them."""
         await self._wait_for_start()
         if self._stopped is not None:
             ended = refused_turn(self._stopped)
@@ -161,7 +160,7 @@ class Agent:
             self._stopped = begun
 
     async def _answer(self, prompt: str) -> TurnEnded:
-        """Answers the prompt, and goes on for as long as AfterAgent hooks want it."""
+        """Answer the prompt, and continue the turn as long as AfterAgent hooks demand it."""
         turn = _Turn()
         message, rounds = prompt, 0
         while True:
@@ -176,22 +175,22 @@ class Agent:
             self._pending.keep(after)
             if after.should_stop and not ended.stopped:
                 return structs.replace(ended, stopped=True, stop_reason=after.stop_reason, decided_by=after.decided_by)
-            if not self._hooks.may_go_on(after, ended, rounds, self._listener):
+            if not self._hooks.continues(after, ended, rounds, self._listener):
                 return ended
             message, rounds = after.reason or "", rounds + 1
 
     def _clear_history(self, hooks: Sequence[str]) -> None:
-        """Forgets the conversation because an AfterAgent hook wants that."""
+        """Clear the conversation for an AfterAgent hook."""
         self._history.clear()
         self._tokens = 0
         self._transcript.write("compression", trigger="hook", history=[])
-        self._listener(Note(text=f"{' and '.join(hooks) or 'A hook'} cleared the conversation."))
+        self._listener(Notice(text=f"{' and '.join(hooks) or 'A hook'} cleared the conversation."))
 
-    async def compress(self, trigger: PreCompressTrigger = PreCompressTrigger.MANUAL) -> ModelAnswer | None:
-        """Replaces the beginning of the history with a summary by the model; None when it is too short for that."""
+    async def compress(self, trigger: PreCompressTrigger = PreCompressTrigger.MANUAL) -> ModelCallResult | None:
+        """Replace the beginning of the history with a summary by the model. Return None if it is too short."""
         end = cut(self._history)
         if end is None:
-            self._listener(Note(text="There is nothing to compress yet."))
+            self._listener(Notice(text="There is nothing to compress yet."))
             return None
         await self._wait_for_start()
         if self._stopped is not None:
@@ -221,20 +220,20 @@ class Agent:
             return replace(answer, should_stop=True, stop_reason=begun.stop_reason, decided_by=begun.decided_by)
         return answer
 
-    def _not_compressed(self, answer: ModelAnswer, why: str, trigger: PreCompressTrigger) -> ModelAnswer:
-        # A history that stays too long is tried again before every call; the same reason is reported once.
+    def _not_compressed(self, answer: ModelCallResult, why: str, trigger: PreCompressTrigger) -> ModelCallResult:
+        # This is repeated before every model call; the same reason is reported once.
         if trigger is PreCompressTrigger.MANUAL or why != self._why_not_compressed:
-            self._listener(Note(text=f"The history was not compressed: {why}"))
+            self._listener(Notice(text=f"The history was not compressed: {why}"))
         self._why_not_compressed = why
         return answer
 
     async def close(self, reason: SessionEndReason = SessionEndReason.EXIT) -> None:
-        """Ends the session; hooks that are still running get a bounded time to finish."""
+        """End the session; running hooks get a bounded time to finish."""
         self._background.spawn(fire_session_end_hook(self._config, reason))
         await self._end(reason, _DRAIN_S)
 
     async def abandon(self) -> None:
-        """Ends the session at once: kills hooks that are still running, and starts none."""
+        """End the session: kill running hooks and start no others."""
         await self._end(SessionEndReason.OTHER, 0)
 
     async def _end(self, reason: SessionEndReason, drain_s: float) -> None:
@@ -271,8 +270,8 @@ class Agent:
         config = types.GenerateContentConfig(system_instruction=instruction, tools=tools)
         return GenerateContentParameters(model=self._model.name, contents=list(self._history), config=config)
 
-    def _record_answer(self, answer: ModelAnswer, turn: _Turn) -> "Content | None":
-        """Shows the model's answer, adds it to the history and returns it; None when it is empty."""
+    def _record_answer(self, answer: ModelCallResult, turn: _Turn) -> "Content | None":
+        """Show the model's answer, add it to the history and return it; None if it is empty."""
         turn.model_calls += 1
         self._pending.keep_note(answer.note)
         if answer.response is None:
@@ -282,18 +281,18 @@ class Agent:
             self._listener(ModelText(text="" if answer.was_streamed else answer.shown))
         content = model_content(answer.response)
         if content is not None:
-            # A session that is resumed shows its end again, and must not show what hooks hid.
+            # A resumed session shows its last answer again, except one that hooks hid.
             is_hidden = bool(turn.model_text) and not answer.shown
             self._add("model", content, **({"hidden": True} if is_hidden else {}))
         elif (reason := why_empty(answer.response)) is not None:
-            self._listener(Note(text=f"The model gave no answer: {reason}."))
+            self._listener(Notice(text=f"The model gave no answer: {reason}."))
         usage = answer.response.usage_metadata
         if usage is not None and usage.total_token_count:
             self._tokens = usage.total_token_count
         return content
 
     def _answer_open_calls(self) -> None:
-        """Adds the results of the model's calls to the history; the API refuses a history without them."""
+        """Add the results of the model's calls to the history; the API rejects a history without them."""
         calls, self._open_calls = tuple(self._open_calls.values()), {}
         if calls:
             for call in calls:
@@ -307,6 +306,6 @@ class Agent:
         self._tokens += estimate_tokens([content])
         self._transcript.write(kind, content=content, **facts)
 
-    def _call_changed(self, call: ToolCall) -> None:
+    def _call_changed(self, call: AgentCall) -> None:
         self._open_calls[call.id] = call
         self._listener(ToolCallChanged(call=call))

@@ -1,4 +1,4 @@
-"""One model call between its hooks: tool selection, before, the stream, after."""
+"""Makes one model call between its hooks: BeforeToolSelection, BeforeModel, the stream, AfterModel."""
 
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.agent.conversation.contents import spoken_text
 from hookline.apps.agent.events import Listener, ModelText
+from hookline.apps.agent.models.client import Model
 from hookline.apps.agent.models.collect import collect
-from hookline.apps.agent.models.model import Model
 from hookline.client.triggers.model import (
     fire_after_model_hook,
     fire_before_model_hook,
@@ -32,25 +32,25 @@ _NOTHING_LEFT = "a BeforeModel hook dropped every message, so there was nothing 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelAnswer:
-    """The result of one model call, with all hooks' answers applied."""
+class ModelCallResult:
+    """The result of one model call after all hooks."""
 
     response: "GenerateContentResponse | None" = None
-    """The response to continue with; None when a BeforeToolSelection hook stopped the agent."""
+    """The response; None if a BeforeToolSelection hook stopped the agent."""
     shown: str = ""
-    """The text that the user was shown, or has to be shown now."""
+    """The text for the user."""
     was_streamed: bool = False
-    """True when the text was shown while it arrived."""
+    """True if the text was shown while it arrived."""
     allowed: frozenset[str] | None = None
-    """The tools that the model may call; None when it may call any."""
+    """The tools that the model may call; None for all tools."""
     restricted_by: tuple[str, ...] = ()
-    """The hooks that chose them."""
+    """The hooks that restricted the tools."""
     note: str | None = None
-    """A hook's message to the model, to be sent with the next message."""
+    """A hook's message that goes to the model with the next message."""
     blocked: bool = False
-    """True when a hook kept the model from being called."""
+    """True if a hook prevented the model call."""
     reason: str | None = None
-    """Why the call was blocked."""
+    """The reason for a block."""
     should_stop: bool = False
     stop_reason: str | None = None
     decided_by: tuple[str, ...] = ()
@@ -59,11 +59,11 @@ class ModelAnswer:
 
 async def call_model(
     config: "Config", model: Model, request: GenerateContentParameters, *, listener: Listener = lambda _: None
-) -> ModelAnswer:
-    """Makes one call, unless a hook blocks it.
+) -> ModelCallResult:
+    """Make one call, unless a hook blocks it.
 
-    `listener` gets the text as it arrives, unless an AfterModel hook must see it first.
-    Raises ModelError when the model fails; AfterModel hooks do not run then, because there is no complete response.
+    `listener` receives the text as it arrives, unless AfterModel hooks must see it first. Raises ModelError if the
+    model fails; AfterModel hooks don't run then, because there is no complete response.
     """
     chosen_by: tuple[str, ...] = ()
     if request.config is not None and request.config.tools:
@@ -86,7 +86,7 @@ async def call_model(
                 listener(ModelText(text=text, is_final=False))
     response = collect(chunks)
     after = await fire_after_model_hook(config, request, response)
-    # Text that was streamed can't be hidden any more.
+    # Streamed text can no longer be hidden.
     shown = spoken_text(response) if streams else "" if after.suppress_output else spoken_text(after.response)
     return _answer(
         after,
@@ -100,8 +100,8 @@ async def call_model(
 
 def _answer(
     hooks: BeforeToolSelectionHookResult | BeforeModelHookResult | AfterModelHookResult, **fields: Any
-) -> ModelAnswer:
-    return ModelAnswer(
+) -> ModelCallResult:
+    return ModelCallResult(
         note=hooks.system_message,
         should_stop=hooks.should_stop,
         stop_reason=hooks.stop_reason,
@@ -119,14 +119,14 @@ def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHo
     return request
 
 
-def _blocked(before: BeforeModelHookResult) -> ModelAnswer:
+def _blocked(before: BeforeModelHookResult) -> ModelCallResult:
     response = before.synthetic_response or genai_response.empty_response()
     shown = "" if before.suppress_output else spoken_text(response)
     return _answer(before, response=response, shown=shown, blocked=True, reason=before.reason)
 
 
 def _is_held(config: "Config") -> bool:
-    """True when the answer is shown only after AfterModel hooks have answered."""
+    """Return True if the answer must not be shown before AfterModel hooks have run."""
     system = config.get_hook_system()
     if system is None or not system.get_status().initialized or system.get_settings().options.stream_during_after_model:
         return False
@@ -134,7 +134,7 @@ def _is_held(config: "Config") -> bool:
 
 
 def _allowed_tools(request: GenerateContentParameters) -> frozenset[str] | None:
-    """The names of the tools that may be called; None when any may be called."""
+    """Return the names of the tools that may be called, or None for all tools."""
     calling = _calling(request)
     if calling is None:
         return None
@@ -144,7 +144,7 @@ def _allowed_tools(request: GenerateContentParameters) -> frozenset[str] | None:
 
 
 def _sendable(request: GenerateContentParameters) -> GenerateContentParameters:
-    """The request as the API accepts it: a list of names needs ANY or VALIDATED, and may name only declared tools."""
+    """Return a request that the API accepts: a list of names requires ANY or VALIDATED, and only declared tools."""
     calling = _calling(request)
     if calling is None or calling.allowed_function_names is None:
         return request

@@ -1,4 +1,4 @@
-"""The only place that runs tools: here every call of the model is checked, approved and passed through its hooks."""
+"""Checks each tool call of the model, fires its hooks, asks for approval and runs it. Nothing else runs tools."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hookline.apps.agent.approval.approver import (
     THE_USER,
     Approval,
-    Asked,
     Grant,
     Permissions,
     RefusedError,
     with_message,
 )
-from hookline.apps.agent.tool import CallStatus, Tool, ToolCall, ToolContext, failure
+from hookline.apps.agent.tool import AgentCall, AgentTool, CallStatus, ToolContext, failure
 from hookline.apps.agent.toolbox import ToolBox
 from hookline.apps.agent.tools.paths import resolve_paths
 from hookline.client.triggers.results import AskReason, ToolResult
@@ -36,19 +35,19 @@ class ToolScheduler:
     config: "Config"
     toolbox: ToolBox
     permissions: Permissions
-    on_change: Callable[[ToolCall], None]
-    """Called with each new status; finished calls come in the order of the calls."""
+    on_change: Callable[[AgentCall], None]
+    """Called with each new status; finished calls are reported in the order of the calls."""
 
     async def run(
-        self, calls: Sequence[ToolCall], *, allowed: Collection[str] | None = None, restricted_by: Sequence[str] = ()
-    ) -> list[ToolCall]:
-        """Runs the calls and returns them with their results, in the same order.
+        self, calls: Sequence[AgentCall], *, allowed: Collection[str] | None = None, restricted_by: Sequence[str] = ()
+    ) -> list[AgentCall]:
+        """Run the calls and return them with their results, in the same order.
 
-        `allowed` limits the tools by name, and `restricted_by` are the hooks that wanted that.
-        Read-only calls run at the same time. A call that may write waits for all before it, and blocks all after it.
-        Cancelling this ends the running calls, and reports calls without a result as cancelled.
+        `allowed` limits the tools by name for the hooks in `restricted_by`. Neighbouring read-only calls run in
+        parallel, all others alone. Cancelling this ends the running calls, and reports calls without a result as
+        cancelled.
         """
-        progress = _Progress(calls, self.on_change)
+        progress = _CallProgress(calls, self.on_change)
         try:
             restriction = _Restriction(allowed, restricted_by)
             checked = [self._check(progress, index, restriction) for index in range(len(calls))]
@@ -59,8 +58,8 @@ class ToolScheduler:
             raise
         return progress.calls
 
-    def _check(self, progress: "_Progress", index: int, restriction: "_Restriction") -> "_RunningCall | None":
-        """The call as it will run, or None when it failed its checks and has an error as its result."""
+    def _check(self, progress: "_CallProgress", index: int, restriction: "_Restriction") -> "_RunningCall | None":
+        """Return the checked call, or None if a check failed and its result is an error."""
         call = progress.calls[index]
         progress.change(index, call, CallStatus.VALIDATING)
         tool = self.toolbox.get(call.name)
@@ -80,13 +79,13 @@ class ToolScheduler:
 
 
 class _Restriction(NamedTuple):
-    """Which tools may be called, where hooks have chosen."""
+    """The tools that may be called after hooks restricted them."""
 
     allowed: Collection[str] | None
     hooks: Sequence[str]
 
     def why_not(self, name: str, known: Iterable[str]) -> str | None:
-        """Why a tool may not be called, or None."""
+        """Return why a tool may not be called, or None."""
         if self.allowed is None or name in self.allowed:
             return None
         by = f", because {' and '.join(self.hooks)} restricted the tools" if self.hooks else ""
@@ -94,21 +93,21 @@ class _Restriction(NamedTuple):
         return f"it may not be called now{by}. Allowed tools: {others or 'none'}."
 
 
-class _Progress:
-    """The current state of the calls; buffers a result until those of earlier calls are reported."""
+class _CallProgress:
+    """The state of the calls; a result is reported after those of all earlier calls."""
 
-    def __init__(self, calls: Sequence[ToolCall], on_change: Callable[[ToolCall], None]) -> None:
+    def __init__(self, calls: Sequence[AgentCall], on_change: Callable[[AgentCall], None]) -> None:
         self.calls = list(calls)
         self.stop_reason: str | None = None
-        """Why calls that have not started yet must not start, or None."""
+        """The reason why no further call may start, or None."""
         self.started: set[int] = set()
-        """The calls whose tools were started."""
+        """The indexes of calls whose tools were started."""
         self._on_change = on_change
         self._finished: set[int] = set()
         self._published = 0
 
-    def change(self, index: int, call: ToolCall, status: CallStatus, result: ToolResult | None = None) -> None:
-        """Reports a new status of a call; a result is reported when those of all calls before it have been."""
+    def change(self, index: int, call: AgentCall, status: CallStatus, result: ToolResult | None = None) -> None:
+        """Store and report a new status of a call."""
         self.calls[index] = replace(call, status=status, result=result)
         if result is None:
             self._on_change(self.calls[index])
@@ -119,12 +118,12 @@ class _Progress:
             who = " and ".join(result.decided_by) or "a hook"
             self.stop_reason = f"It was not run, because {who} stopped the agent{reason}."
         while self._published in self._finished:
-            # Counted first, so that nothing is reported twice if the listener raises.
+            # Counted first, so that no call is reported twice if the listener raises.
             self._published += 1
             self._on_change(self.calls[self._published - 1])
 
     def cancel_rest(self) -> None:
-        """Marks every call without a result as cancelled."""
+        """Mark every call without a result as cancelled."""
         for index, call in enumerate(self.calls):
             if index not in self._finished:
                 reason = _INTERRUPTED if index in self.started else _NOT_STARTED
@@ -132,9 +131,9 @@ class _Progress:
 
 
 class _RunningCall:
-    """One call that passed its checks, from its approval through its hooks to its result."""
+    """One checked call, from its hooks through its approval to its result."""
 
-    def __init__(self, scheduler: ToolScheduler, progress: _Progress, index: int, tool: Tool) -> None:
+    def __init__(self, scheduler: ToolScheduler, progress: _CallProgress, index: int, tool: AgentTool) -> None:
         self.tool = tool
         self._scheduler = scheduler
         self._progress = progress
@@ -144,11 +143,11 @@ class _RunningCall:
         self._model_arguments = self._call.arguments
         self._given: Grant | None = None
         self._message = ""
-        """What the user wants the model to know about a refusal."""
+        """The user's message to the model about a refusal."""
         self._has_run = False
 
     async def run(self) -> None:
-        """Runs the call, unless it must not run, and stores its result."""
+        """Run the call, unless it must not run, and store its result."""
         try:
             result = await self._result()
         except RefusedError as refusal:
@@ -158,27 +157,23 @@ class _RunningCall:
             status = CallStatus.IDLE if refusal.hooks else CallStatus.CANCELLED
             self._progress.change(self._index, self._call, status, result)
         else:
-            self._progress.change(self._index, self._call, self._status(result), result)
-
-    def _status(self, result: ToolResult) -> CallStatus:
-        """The final status of the call: idle when a hook kept it from running."""
-        if result.error is not None:
-            return CallStatus.ERROR
-        return CallStatus.SUCCESS if self._has_run else CallStatus.IDLE
+            blocked_or_success = CallStatus.SUCCESS if self._has_run else CallStatus.IDLE
+            status = CallStatus.ERROR if result.error is not None else blocked_or_success
+            self._progress.change(self._index, self._call, status, result)
 
     async def _result(self) -> ToolResult:
         self._check_stopped()
         if (fault := self.tool.fault(self._call.arguments, self._context)) is not None:
             return failure(fault)
         self._change(CallStatus.EXECUTING)
-        # The hooks decide first: the user is asked at most once, and only about a call that they let pass.
+        # The hooks decide first, so the user is asked once, and only about a call that no hook blocks.
         result = await run_tool(
             self._scheduler.config,
             self.tool.name,
             self._call.arguments,
             self._execute,
             ToolArguments(self._normalized, lambda arguments: self._scheduler.toolbox.fault(self.tool, arguments)),
-            on_ask=self._ask_person if self._scheduler.permissions.can_ask else None,
+            on_ask=self._ask_user if self._scheduler.permissions.can_ask else None,
             asked=THE_USER,
             mcp_context=self.tool.mcp_context,
         )
@@ -186,12 +181,11 @@ class _RunningCall:
             return result
         return replace(result, llm_content=with_message(str(result.llm_content), self._message))
 
-    async def _ask_person(self, reason: AskReason, arguments: Mapping[str, Any]) -> bool:
-        """Whether the user lets the call go on, with the arguments as hooks left them."""
+    async def _ask_user(self, reason: AskReason, arguments: Mapping[str, Any]) -> bool:
+        """Return True if the user allows the call with the arguments that hooks changed."""
         self._call = replace(self._call, arguments=dict(arguments))
-        asked = Asked(reason.hooks, reason)
         reply, grant = await self._scheduler.permissions.ask_for_hook(
-            self.tool, self._call, self._await_approval, asked=asked, before=self._changed_from()
+            self.tool, self._call, self._await_approval, asked=reason, before=self._changed_from()
         )
         if reply.decision is Approval.REFUSE:
             self._message = reply.message
@@ -201,9 +195,11 @@ class _RunningCall:
         return True
 
     async def _execute(self, arguments: dict[str, Any]) -> ToolResult:
-        """Runs the tool with the arguments as hooks left them."""
+        """Run the tool with the arguments that hooks may have changed."""
         self._call = replace(self._call, arguments=arguments)
-        await self._obtain_permission()
+        self._given = await self._scheduler.permissions.obtain(
+            self.tool, self._call, self._await_approval, given=self._given, before=self._changed_from()
+        )
         self._check_stopped()
         reported = self._progress.calls[self._index]
         if (reported.status, reported.arguments) != (CallStatus.EXECUTING, arguments):
@@ -216,14 +212,11 @@ class _RunningCall:
             if _is_being_cancelled():
                 raise
             return failure(f"{self.tool.name} cancelled itself.")
-        except Exception as error:  # noqa: BLE001 - tools are foreign code: their exceptions become results
+        except Exception as error:  # noqa: BLE001 - a tool may raise anything; the model must get a result
             return failure(f"{self.tool.name} failed: {type(error).__name__}: {error}")
 
     def _normalized(self, arguments: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with a hook's changes under their proper names, where `path` may mean `file_path`.
-
-        An argument that the hook left out stays out.
-        """
+        """Return the arguments with a hook's changes under their canonical names (`file_path` for `path`)."""
         kept = {name: value for name, value in arguments.items() if name not in changes}
         normal = {**kept, **self.tool.normalize(changes)}
         resolve_paths(normal, self._context)
@@ -233,17 +226,12 @@ class _RunningCall:
     def _context(self) -> ToolContext:
         return ToolContext.of(self._scheduler.config, self._call)
 
-    async def _obtain_permission(self) -> None:
-        self._given = await self._scheduler.permissions.obtain(
-            self.tool, self._call, self._await_approval, given=self._given, before=self._changed_from()
-        )
-
     def _changed_from(self) -> Mapping[str, Any] | None:
-        """The model's arguments, if hooks changed them."""
+        """Return the model's arguments if hooks changed them."""
         return None if self._call.arguments == self._model_arguments else self._model_arguments
 
     def _await_approval(self) -> None:
-        # Another call may have stopped the agent while this one waited for its question.
+        # Another call may have stopped the agent while this one waited.
         self._check_stopped()
         self._change(CallStatus.AWAITING_APPROVAL)
 
@@ -256,7 +244,7 @@ class _RunningCall:
 
 
 def _groups(calls: Sequence[_RunningCall]) -> Iterator[list[_RunningCall]]:
-    """The calls in order, with neighbouring read-only calls in one group."""
+    """Yield the calls in order, with neighbouring read-only calls in one group."""
     for is_read_only, group in groupby(calls, key=lambda call: call.tool.is_read_only):
         together = list(group)
         yield from [together] if is_read_only else [[call] for call in together]

@@ -1,4 +1,4 @@
-"""Tools, and calls of them."""
+"""Tools, calls and their results."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -15,59 +15,59 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Where a tool works."""
+    """The environment of a tool call."""
 
     project: Path
     environ: Mapping[str, str]
     session_id: str = ""
     real_paths: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """The real path of each path of a call, as it was when the call was first looked at.
+    """The real path of each path argument, resolved once.
 
-    Every check and the tool itself use the same one: a link that changes in between is not followed.
+    Every check and the tool use this path, so a link that changes in between is not followed.
     """
 
     @classmethod
-    def of(cls, config: "Config", call: "ToolCall | None" = None) -> Self:
-        """Where the tools of a session work, and what the paths of a call stand for."""
+    def of(cls, config: "Config", call: "AgentCall | None" = None) -> Self:
+        """Return the context for a session, and for a call with its resolved paths."""
         project, environ = Path(config.get_working_dir()), config.get_environ()
         real_paths = {} if call is None else call.real_paths
         return cls(project=project, environ=environ, session_id=config.get_session_id(), real_paths=real_paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool(ABC):
+class AgentTool(ABC):
     """A tool that the model can call. Only `apps/agent/scheduler.py` runs tools, between their hooks."""
 
     name: str
-    """Its name for the model and for matchers."""
+    """The name for the model and for matchers."""
     description: str
-    """What it does, for the model."""
+    """The description for the model."""
     parameters: Mapping[str, Any]
     """The JSON Schema of its arguments."""
     is_read_only: bool
-    """True when its calls may run at the same time as others."""
+    """True if calls may run in parallel."""
     mcp_context: Mapping[str, Any] | None = None
-    """The origin of an MCP server's tool, as hooks see it; None for our own tools."""
+    """The MCP server of the tool, as hooks see it; None for built-in tools."""
 
     def normalize(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments under their proper names (`path` where `file_path` is meant)."""
+        """Return the arguments under their canonical names (`file_path` for `path`)."""
         return dict(arguments)
 
-    def fault(self, arguments: Mapping[str, Any], context: ToolContext) -> str | None:  # noqa: ARG002 - for tools that check more
-        """Why the call would fail whatever the user says, so that nobody is asked; None when it may succeed."""
+    def fault(self, _arguments: Mapping[str, Any], _context: ToolContext) -> str | None:
+        """Return why the call would fail even with approval, or None; the user is not asked about such a call."""
         return None
 
     @abstractmethod
     def needs_approval(self, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
-        """What the user has to allow, as the end of a sentence; None when no approval is needed."""
+        """Return what the user must approve, as the end of a sentence; None if no approval is needed."""
 
     @abstractmethod
     async def execute(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        """Runs the tool; a failure is a result with `error`, not an exception."""
+        """Run the tool; a failure is a result with `error`, not an exception."""
 
 
 class CallStatus(StrEnum):
-    """The state of a tool call; `idle` means that a hook blocked it."""
+    """The state of a tool call; `idle` means blocked by a hook."""
 
     VALIDATING = "validating"
     SCHEDULED = "scheduled"
@@ -80,24 +80,24 @@ class CallStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class AgentCall:
     """One tool call of the model, in its current state."""
 
     id: str
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """The model's arguments; after the call has run, the arguments that the tool got."""
+    """The model's arguments; after the call, the arguments that the tool received."""
     status: CallStatus = CallStatus.VALIDATING
     result: ToolResult | None = None
     real_paths: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """The real path of each path among the arguments; see `ToolContext.real_paths`."""
+    """See `ToolContext.real_paths`."""
 
 
 def success(content: str, display: str | None = None) -> ToolResult:
-    """The result of a successful call; the user is shown the model's content unless `display` is given."""
+    """Return the result of a successful call; `display` defaults to the content for the model."""
     return ToolResult(llm_content=content, return_display=content if display is None else display)
 
 
 def failure(message: str) -> ToolResult:
-    """The result of a failed call, with the same message for the model, the user and programs."""
+    """Return the result of a failed call."""
     return ToolResult(llm_content=message, return_display=message, error=message)

@@ -1,5 +1,7 @@
-"""The routes of the page: its files, what it reads as JSON, and the few things that it can do."""
+"""The routes of the page: its static files, its JSON data and its actions."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from http import HTTPStatus
 from pathlib import Path
@@ -13,24 +15,50 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from hookline.apps.ui.backend import Backend
-from hookline.apps.ui.guard import Guard
+from hookline.apps.ui.guard import AccessGuard
 from hookline.apps.ui.live import Live
 from hookline.apps.ui.records import activity_of, plots, projects, read_query, sessions, story, timeline, whole_event
-from hookline.apps.ui.scans import Scans
 from hookline.errors import HooklineError, UsageError
+from hookline.log.files import open_all
 from hookline.protocol.text.json_text import parse_json, stringify_json
 
 _STATIC = Path(__file__).parent / "static"
-_MOST_BODY = 64 * 1024
+_MAX_BODY = 64 * 1024
+_MAX_CACHED = 32
 _CONFIRMED = "x-hookline-confirmed"
 
-Answer = Callable[[Request], Awaitable[Any]]
+Handler = Callable[[Request], Awaitable[Any]]
 
 
-def make_app(backend: Backend, *, token: str, port: int) -> tuple[Guard, Live]:
-    """The application for this address, and its live part, which has to be closed."""
+class ScanCache:
+    """Caches the results of functions that read the whole log; runs one at a time."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._results: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def run(self, function: Callable[..., Any], *args: Hashable) -> Any:
+        """Return `function(log, *args)`, from the cache if the log has not changed."""
+        with self._lock:
+            key = (function, args, self._state())
+            if key not in self._results:
+                self._results[key] = function(self._log, *args)
+            self._results.move_to_end(key)
+            while len(self._results) > _MAX_CACHED:
+                self._results.popitem(last=False)
+            return self._results[key]
+
+    def _state(self) -> tuple[Any, ...]:
+        files = open_all(self._log)
+        for file in files:
+            file.close()
+        return tuple((file.identity, file.size) for file in files)
+
+
+def make_app(backend: Backend, *, token: str, port: int) -> tuple[AccessGuard, Live]:
+    """Return the application, and its live stream, which the caller closes."""
     live = Live(backend.log)
-    scans = Scans(backend.log)
 
     async def index(_request: Request) -> Response:
         return FileResponse(_STATIC / "index.html")
@@ -45,22 +73,22 @@ def make_app(backend: Backend, *, token: str, port: int) -> tuple[Guard, Live]:
     routes = [
         Route("/", index),
         Route("/api/live", follow),
-        *(Route(f"/api/{path}", _json(answer)) for path, answer in _readings(backend, scans).items()),
+        *(Route(f"/api/{path}", _json(handler)) for path, handler in _readings(backend).items()),
         *(Route(f"/api/{path}", _json(act), methods=["POST"]) for path, act in _actions(backend).items()),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
-    return Guard(Starlette(routes=routes), token=token, port=port), live
+    return AccessGuard(Starlette(routes=routes), token=token, port=port), live
 
 
-def _readings(backend: Backend, scans: Scans) -> dict[str, Answer]:
-    """What the page reads. Reading the log takes time, so that happens in threads."""
+def _readings(backend: Backend) -> dict[str, Handler]:
+    """Return the handlers that read; reading the log is slow, so they use threads."""
+    cache = ScanCache(backend.log)
 
-    def scan(function: Callable[..., Any], *given: Hashable) -> Awaitable[Any]:
-        return run_in_threadpool(scans.run, function, *given)
+    def scan(function: Callable[..., Any], *args: Hashable) -> Awaitable[Any]:
+        return run_in_threadpool(cache.run, function, *args)
 
     async def rows(request: Request) -> Any:
-        given = dict(request.query_params)
-        return await run_in_threadpool(timeline, backend.log, given)
+        return await run_in_threadpool(timeline, backend.log, dict(request.query_params))
 
     async def event(request: Request) -> Any:
         return await run_in_threadpool(whole_event, backend.log, request.path_params["fire"])
@@ -69,18 +97,12 @@ def _readings(backend: Backend, scans: Scans) -> dict[str, Answer]:
         return await run_in_threadpool(backend.case_of, request.path_params["fire"])
 
     async def session(request: Request) -> Any:
-        given = request.query_params
-        return await scan(story, given.get("id", ""), given.get("before", ""))
-
-    async def hooks(_request: Request) -> Any:
-        return await run_in_threadpool(backend.hooks)
+        params = request.query_params
+        return await scan(story, params.get("id", ""), params.get("before", ""))
 
     async def durations(request: Request) -> Any:
-        given = request.query_params
-        return await scan(plots, given.get("hook", ""), given.get("event", ""))
-
-    async def settings(_request: Request) -> Any:
-        return await run_in_threadpool(backend.settings)
+        params = request.query_params
+        return await scan(plots, params.get("hook", ""), params.get("event", ""))
 
     return {
         "rows": rows,
@@ -91,10 +113,10 @@ def _readings(backend: Backend, scans: Scans) -> dict[str, Answer]:
         "sessions": lambda _request: scan(sessions),
         "session": session,
         "projects": lambda _request: scan(projects),
-        "hooks": hooks,
+        "hooks": lambda _request: run_in_threadpool(backend.hooks),
         "durations": durations,
         "trials": lambda _request: run_in_threadpool(backend.trials),
-        "settings": settings,
+        "settings": lambda _request: run_in_threadpool(backend.settings),
     }
 
 
@@ -102,8 +124,8 @@ def _activity_with(log: Path, filters: Iterable[tuple[str, str]]) -> Any:
     return activity_of(log, dict(filters))
 
 
-def _actions(backend: Backend) -> dict[str, Answer]:
-    """What the page can do, each after the person has confirmed it."""
+def _actions(backend: Backend) -> dict[str, Handler]:
+    """Return the handlers of actions, which the user must confirm."""
 
     async def replay(request: Request) -> Any:
         _require_confirmation(request)
@@ -111,8 +133,8 @@ def _actions(backend: Backend) -> dict[str, Answer]:
 
     async def switch(request: Request) -> Any:
         _require_confirmation(request)
-        given = await _body(request)
-        name, is_on = given.get("hook"), given.get("enabled")
+        body = await _body(request)
+        name, is_on = body.get("hook"), body.get("enabled")
         if not isinstance(name, str) or not isinstance(is_on, bool):
             raise UsageError("expected the hook's name and whether it is enabled")
         return await run_in_threadpool(lambda: backend.switch(name, is_on=is_on))
@@ -120,10 +142,10 @@ def _actions(backend: Backend) -> dict[str, Answer]:
     return {"events/{fire}/replay": replay, "hooks/switch": switch}
 
 
-def _json(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+def _json(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
         try:
-            value = await answer(request)
+            value = await handler(request)
         except HooklineError as error:
             return _refused(error)
         return Response(stringify_json(value), media_type="application/json")
@@ -137,16 +159,16 @@ def _refused(error: HooklineError) -> Response:
 
 
 def _require_confirmation(request: Request) -> None:
-    # A header of its own also makes a browser ask us before it sends such a request from another site.
+    # A custom header also makes browsers send a preflight request from another site.
     if request.headers.get(_CONFIRMED) != "yes":
-        raise UsageError("this has to be confirmed on the page")
+        raise UsageError("this must be confirmed on the page")
 
 
 async def _body(request: Request) -> dict[str, Any]:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _MOST_BODY:
+        if len(body) > _MAX_BODY:
             raise UsageError("the request is too long")
     try:
         value = parse_json(body.decode("utf-8", "replace"))

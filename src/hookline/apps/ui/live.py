@@ -1,4 +1,4 @@
-"""New records of the log, sent to every page that is open as server-sent events."""
+"""Sends new records of the log to every open page as server-sent events."""
 
 import asyncio
 import threading
@@ -13,17 +13,17 @@ from hookline.log.read.reader import LogReader
 from hookline.protocol.text.json_text import stringify_json
 
 _POLL_S = 0.3
-# A page that is behind by more than this reads the newest records again.
-_MOST_WAITING = 1000
+# A page with a longer backlog reloads the newest records.
+_MAX_QUEUED = 1000
 _BEAT_S = 15.0
 
 
 class _EndedError(Exception):
-    """Nobody listens any more."""
+    """No page is open."""
 
 
 class Live:
-    """Follows the log in one thread, for all pages; the thread runs while there is one."""
+    """Follows the log in one thread for all pages; the thread runs while a page is open."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -33,25 +33,25 @@ class Live:
         self._is_closed = False
 
     async def stream(self, query: LogQuery) -> AsyncGenerator[bytes, None]:
-        """The events for one page, until it leaves or the server ends."""
-        queue: asyncio.Queue[LogEntry | None] = asyncio.Queue(_MOST_WAITING)
+        """Yield the events for one page, until it disconnects or the server ends."""
+        queue: asyncio.Queue[LogEntry | None] = asyncio.Queue(_MAX_QUEUED)
         self._join(queue, query)
         try:
             yield b": hello\n\n"
             while not self._is_closed:
-                entries = await _some(queue)
+                entries = await _next_entries(queue)
                 if None in entries:
                     yield b"event: reload\ndata: {}\n\n"
                 elif entries:
                     rows = stringify_json([row_of(entry) for entry in entries if entry is not None])
                     yield b"event: rows\ndata: " + rows + b"\n\n"
                 else:
-                    yield b": still here\n\n"
+                    yield b": heartbeat\n\n"
         finally:
             self._leave(queue)
 
     def close(self) -> None:
-        """Ends every stream, so that the server can end."""
+        """End every stream, so that the server can end."""
         self._is_closed = True
         self._stop.set()
         for queue in self._pages:
@@ -100,8 +100,8 @@ def _offer(queue: "asyncio.Queue[LogEntry | None]", entry: LogEntry | None) -> N
     queue.put_nowait(entry)
 
 
-async def _some(queue: "asyncio.Queue[LogEntry | None]") -> list[LogEntry | None]:
-    """What has come, or nothing after a while."""
+async def _next_entries(queue: "asyncio.Queue[LogEntry | None]") -> list[LogEntry | None]:
+    """Return the queued entries, or an empty list after a while."""
     entries: list[LogEntry | None] = []
     with suppress(TimeoutError):
         async with asyncio.timeout(_BEAT_S):

@@ -1,4 +1,4 @@
-"""The log → what the page shows: rows of the timeline, one event in full, sessions."""
+"""Reads the data of the page from the log: rows of the timeline, one event in full, sessions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,16 +18,16 @@ from hookline.protocol.text.outcome_words import RECORD_WORDS, REWRITTEN, Outcom
 
 Row = dict[str, Any]
 
-MOST_ROWS = 500
+MAX_ROWS = 500
 _ROWS = 100
 _SESSIONS = 200
 _RUN = frozenset({"hook"})
-# What an event came to, and what else a person should see of it.
+# Outcomes of events, and other records for the user.
 _EVENT = frozenset({"event", "cancel", "fault", "start", "answer"})
 _STORY = _EVENT | {"override", "advice", "settings", "consent", "bridge", "worker"}
 _KINDS = {"events": _EVENT, "runs": _RUN, "all": None}
 _TEXTS = ("event", "tool", "hook", "session", "project", "agent", "decision")
-# The field of an Answer that a rewrite is in → the field of the input that it replaces.
+# Fields of an Answer with a rewrite, and the fields of the input that they replace.
 _REWRITES = {
     "tool_input": "tool_input",
     "llm_request": "llm_request",
@@ -37,17 +37,17 @@ _REWRITES = {
 }
 
 
-def read_query(given: Mapping[str, str]) -> LogQuery:
-    """The query of these parameters, which are the options of `hookline log`; UsageError for one that is wrong."""
-    texts = {name: given[name] for name in _TEXTS if given.get(name)}
+def read_query(params: Mapping[str, str]) -> LogQuery:
+    """Return the query of these parameters, the options of `hookline log`. Raises UsageError for an invalid one."""
+    texts = {name: params[name] for name in _TEXTS if params.get(name)}
     if "event" in texts and texts["event"] not in [event.value for event in HookEventName]:
         raise UsageError(f"{texts['event']} is not an event")
     if texts.get("decision", Outcome.ALLOWED) not in RECORD_WORDS:
         raise UsageError(f"{texts['decision']} is not an outcome; the outcomes are {', '.join(RECORD_WORDS)}")
-    failures = given.get("failures") == "1"
-    slower = _number("slower-than", given.get("slower-than"))
+    failures = params.get("failures") == "1"
+    slower = _number("slower-than", params.get("slower-than"))
     is_about_runs = failures or slower is not None or "hook" in texts
-    shown = given.get("show") or "events"
+    shown = params.get("show") or "events"
     if shown not in _KINDS:
         raise UsageError(f"show can't be {shown}")
     kinds = _KINDS[shown]
@@ -59,23 +59,23 @@ def read_query(given: Mapping[str, str]) -> LogQuery:
         **texts,
         failures=failures,
         slower_than_ms=slower,
-        since=_time("since", given.get("since")),
-        until=_time("until", given.get("until")),
-        kinds=frozenset({"start"}) if given.get("unfinished") == "1" else kinds,
+        since=_time("since", params.get("since")),
+        until=_time("until", params.get("until")),
+        kinds=frozenset({"start"}) if params.get("unfinished") == "1" else kinds,
         hides_unmatched=False,  # `show` decides that here
     )
 
 
-def timeline(log: Path, given: Mapping[str, str]) -> Row:
-    """A page of the timeline, the newest first, and where the next one begins."""
-    query = read_query(given)
-    before = given.get("before")
+def timeline(log: Path, params: Mapping[str, str]) -> Row:
+    """Return a page of the timeline, newest first, and the position of the next page."""
+    query = read_query(params)
+    before = params.get("before")
     place = Place.parse(before) if before else None
     if before and place is None:
-        raise UsageError(f"{before} is not a place in the log")
-    count = int(_number("count", given.get("count")) or _ROWS)
+        raise UsageError(f"{before} is not a position in the log")
+    count = int(_number("count", params.get("count")) or _ROWS)
     with LogReader(log) as reader:
-        page = reader.page(query, min(count, MOST_ROWS), place)
+        page = reader.page(query, min(count, MAX_ROWS), place)
         return {
             "rows": [row_of(entry) for entry in page.entries],
             "next": None if page.next is None else str(page.next),
@@ -83,48 +83,48 @@ def timeline(log: Path, given: Mapping[str, str]) -> Row:
         }
 
 
-def activity_of(log: Path, given: Mapping[str, str]) -> Row:
-    """The chart over time and the calls that were blocked most often, of the events that the filters choose."""
-    query = msgspec.structs.replace(read_query(given), kinds=EVENTS, hook=None, decision=None, failures=False)
+def activity_of(log: Path, params: Mapping[str, str]) -> Row:
+    """Return the chart over time and the most frequently blocked calls of the filtered events."""
+    query = msgspec.structs.replace(read_query(params), kinds=EVENTS, hook=None, decision=None, failures=False)
     with LogReader(log) as reader:
         return activity(reader.statistics(msgspec.structs.replace(query, slower_than_ms=None)))
 
 
 def sessions(log: Path) -> list[Row]:
-    """The latest sessions."""
+    """Return the latest sessions."""
     with LogReader(log) as reader:
         found = reader.sessions(_SESSIONS)
     return [{"session": name, **msgspec.structs.asdict(summary)} for name, summary in found.items() if name]
 
 
 def projects(log: Path) -> list[str]:
-    """The projects of which the log has sessions, the one with the latest first."""
+    """Return the projects with sessions in the log, most recent first."""
     with LogReader(log) as reader:
         return list(dict.fromkeys(one.project for one in reader.sessions().values() if one.project))
 
 
 def story(log: Path, session: str, before: str | None) -> Row:
-    """What happened in a session, oldest first; `next` leads to what was before."""
+    """Return the records of a session, oldest first; `next` is the position of earlier ones."""
     place = Place.parse(before) if before else None
     with LogReader(log) as reader:
-        page = reader.page(LogQuery(session=session, kinds=_STORY | _RUN), MOST_ROWS, place)
+        page = reader.page(LogQuery(session=session, kinds=_STORY | _RUN), MAX_ROWS, place)
         summary = reader.sessions().get(session)
     runs: dict[str | None, list[Row]] = {}
     rows: list[Row] = []
-    # The runs of an event stand before its end.
+    # The runs of an event precede its end.
     for entry in reversed(page.entries):
         if entry.is_run:
             runs.setdefault(entry.fire, []).append(row_of(entry))
         else:
             rows.append({**row_of(entry), "runs": runs.get(entry.fire, [])})
     if rows and page.next is not None:
-        rows[0]["isCut"] = True  # some of its runs may be on the page before
+        rows[0]["isCut"] = True  # some of its runs may be on the previous page
     whole = None if summary is None else msgspec.structs.asdict(summary)
     return {"session": session, "summary": whole, "rows": rows, "next": None if page.next is None else str(page.next)}
 
 
 def row_of(entry: LogEntry) -> Row:
-    """One record as a row of the timeline."""
+    """Return a record as a row of the timeline."""
     row: Row = msgspec.to_builtins(entry)
     row["outcome"] = outcome_word(entry)
     row["isRewritten"] = entry.kind == "event" and bool(entry.effect)
@@ -132,70 +132,68 @@ def row_of(entry: LogEntry) -> Row:
     return row
 
 
-def _word_of(record: Mapping[str, Any]) -> str:
-    """The same word for a whole record."""
-    entry = _entry_of(record)
-    return RecordState.NOTE if entry is None else outcome_word(entry)
-
-
 def _entry_of(record: Mapping[str, Any]) -> LogEntry | None:
     try:
         return msgspec.convert(record, LogEntry)
-    except msgspec.ValidationError:  # the line of a stranger
+    except msgspec.ValidationError:  # not a record of hookline
         return None
 
 
 def _end(record: Row) -> Row:
     entry = _entry_of(record)
     asker = None if entry is None else entry.shown_asker
-    return {**record, "outcome": _word_of(record), "isRewritten": bool(record.get("effect")), "asker": asker}
+    return {**record, "outcome": _outcome(entry), "isRewritten": bool(record.get("effect")), "asker": asker}
+
+
+def _outcome(entry: LogEntry | None) -> str:
+    return RecordState.NOTE if entry is None else outcome_word(entry)
 
 
 def whole_event(log: Path, fire: str) -> Row:
-    """Everything about one event: what each hook was told and answered, what it changed, and what came of it."""
+    """Return one event in full: the inputs, answers and changes of its hooks, and its outcome."""
     with LogReader(log) as reader:
         records = reader.whole_records(fire)
     records = [record for record in records if record.get("fire") == fire]
     if not records:
         raise UsageError(f"no event {fire} is recorded")
-    told: list[Any] = []
-    runs = [_run(record, told) for record in records if record.get("kind") == "hook"]
+    inputs: list[Any] = []
+    runs = [_run(record, inputs) for record in records if record.get("kind") == "hook"]
     others = [record for record in records if record.get("kind") != "hook"]
     end = next((record for record in others if record.get("kind") in ("event", "cancel", "fault", "start")), None)
     return {
         "fire": fire,
         "end": None if end is None else _end(end),
-        "told": told,
+        "inputs": inputs,
         "runs": runs,
         "others": [record for record in others if record is not end],
     }
 
 
-def _run(record: Row, told: list[Any]) -> Row:
-    """A run, with what it was told as a number: most hooks of an event are told the same."""
+def _run(record: Row, inputs: list[Any]) -> Row:
+    """Return a run with its input as an index, because most hooks of an event read the same input."""
     text = record.pop("stdin", None)
-    if text not in told:
-        told.append(text)
+    if text not in inputs:
+        inputs.append(text)
     return {
         **record,
-        "told": told.index(text),
-        "outcome": _word_of(record),
+        "inputIndex": inputs.index(text),
+        "outcome": _outcome(_entry_of(record)),
         "changes": list(_changes(record, text)),
     }
 
 
 def _changes(record: Mapping[str, Any], stdin: Any) -> Iterator[Row]:
-    """What a hook's answer changes: the field, its value before and after."""
+    """Yield each change of a hook's answer: the field, and its value before and after."""
     stdout = record.get("stdout")
     answer = read_stdout(stdout) if isinstance(stdout, str) and record.get("success") is True else None
-    told = _object(stdin)
+    hook_input = _object(stdin)
     if answer is None:
         return
     for field, replaced in _REWRITES.items():
         value = or_none(getattr(answer, field))
         if value is None:
             continue
-        before = told.get(replaced)
+        before = hook_input.get(replaced)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             value = dict(value) if field == "tool_input" and answer.replaces_input is True else {**before, **value}
         if value != before:
@@ -205,31 +203,31 @@ def _changes(record: Mapping[str, Any], stdin: Any) -> Iterator[Row]:
 def _object(text: Any) -> Mapping[str, Any]:
     try:
         value = parse_json(text) if isinstance(text, str) else None
-    except ValueError:  # the log cuts a long text
+    except ValueError:  # the log truncates long texts
         return {}
     return value if isinstance(value, dict) else {}
 
 
-def _number(name: str, given: str | None) -> float | None:
+def _number(name: str, text: str | None) -> float | None:
     try:
-        number = float(given) if given else None
+        number = float(text) if text else None
     except ValueError:
         number = -1.0
     # Not `<`, which is false for nan.
     if number is not None and not 0 <= number < float("inf"):
-        raise UsageError(f"{name} {given} is not a number of at least 0")
+        raise UsageError(f"{name} {text} is not a number of at least 0")
     return number
 
 
-def _time(name: str, given: str | None) -> str | None:
+def _time(name: str, text: str | None) -> str | None:
     try:
-        return read_when(given) if given else None
+        return read_when(text) if text else None
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from error
 
 
 def plots(log: Path, hook: str, event: str) -> Sequence[float]:
-    """How long the latest runs of a hook took, oldest first."""
+    """Return the durations of the latest runs of a hook, oldest first."""
     with LogReader(log) as reader:
-        page = reader.page(LogQuery(hook=hook, event=event, kinds=_RUN), MOST_ROWS)
+        page = reader.page(LogQuery(hook=hook, event=event, kinds=_RUN), MAX_ROWS)
     return [took for entry in reversed(page.entries) if (took := entry.took_ms) is not None]

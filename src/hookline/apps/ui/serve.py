@@ -11,12 +11,12 @@ from hookline.apps.ui.backend import Backend
 from hookline.errors import UsageError
 
 _HOST = "127.0.0.1"
-# Streams never end by themselves.
+# Streams never end on their own.
 _SHUTDOWN_S = 2
 
 
 async def serve(backend: Backend, port: int, on_ready: Callable[[str], None]) -> None:
-    """Serves on this port, or on a free one for 0; `on_ready` gets the address with its token."""
+    """Serve on this port, or on a free one for 0; `on_ready` receives the URL with the token."""
     listening = _listen(port)
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(32)
@@ -38,7 +38,7 @@ async def serve(backend: Backend, port: int, on_ready: Callable[[str], None]) ->
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready, and ends the streams before it waits for them."""
+    """Calls `on_ready` after startup, and `on_end` before it waits for open streams."""
 
     def __init__(self, config: uvicorn.Config, on_end: Callable[[], None], on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -61,7 +61,7 @@ def _listen(port: int) -> socket.socket:
         listening.bind((_HOST, port))
     except (OSError, OverflowError) as error:
         listening.close()
-        why = error.strerror if isinstance(error, OSError) else "there is no such port"
+        why = error.strerror if isinstance(error, OSError) else "a port is at most 65535"
         raise UsageError(f"port {port} can't be used: {why}; without --port a free one is chosen") from error
     listening.listen(128)
     return listening

@@ -1,7 +1,7 @@
 import pytest
 
-from hookline.apps.agent.events import Event, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
-from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
+from hookline.apps.agent.tool import AgentCall, CallStatus
 from hookline.apps.cli.terminal.activity import Activity
 
 
@@ -29,7 +29,7 @@ def finished(event: str = "BeforeTool") -> HooksFinished:
 
 
 def tool(status: CallStatus) -> ToolCallChanged:
-    return ToolCallChanged(call=ToolCall(id="1", name="glob", status=status))
+    return ToolCallChanged(call=AgentCall(id="1", name="glob", status=status))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def tool(status: CallStatus) -> ToolCallChanged:
         pytest.param([tool(CallStatus.EXECUTING), tool(CallStatus.SUCCESS)], 0.4, "thinking…", id="tool-done"),
     ],
 )
-def test_what_is_waited_for(events: list[Event], seconds: float, text: str | None) -> None:
+def test_what_is_waited_for(events: list[AgentEvent], seconds: float, text: str | None) -> None:
     """The slowest hook that the agent waits for is named, else a tool, else the model; and nothing that is quick."""
     clock = Clock()
     activity = Activity(clock)

@@ -127,27 +127,6 @@ def test_what_was_typed_before_the_question_is_no_answer(desk: Desk) -> None:
     assert not (desk.project / "a").exists()
 
 
-def test_a_block_is_told_in_one_line(desk: Desk) -> None:
-    """A person learns which hook blocked what, and why; the model goes on."""
-    desk.hook("BeforeTool", "echo 'Not this file.' >&2; exit 2", name="guard", matcher="write_file")
-    here = desk.sit_down(writes(".env", "x"), [says("Then not.")], words=("--yes",))
-    here.say("write it")
-    here.expect("guard blocked write_file: Not this file.")
-    here.expect("⊘ write_file .env was not run")
-    here.expect("Then not.")
-    assert not (desk.project / ".env").exists()
-
-
-def test_a_stop_names_the_hook_and_the_reason(desk: Desk) -> None:
-    """When a hook stops the agent its reason is shown, and the person can go on."""
-    desk.hook("BeforeTool", """echo '{"continue": false, "stopReason": "Enough for today."}'""", name="budget")
-    here = desk.sit_down(writes("a", "1"), [says("Hello again.")], words=("--yes",))
-    here.say("write it")
-    here.expect("Stopped by budget: Enough for today.")
-    here.say("hello")
-    here.expect("Hello again.")
-
-
 @pytest.mark.req("HOOK-159")
 def test_notes_for_the_model_are_not_shown(desk: Desk) -> None:
     """A systemMessage reaches the model, never the person."""
@@ -185,16 +164,6 @@ esac""",
     assert "card [redacted]" in here.shown
     assert "secret-" not in here.shown
     assert "1234" not in here.shown
-
-
-def test_a_suppressed_result_is_not_shown(desk: Desk) -> None:
-    """What AfterTool suppresses is seen by the model only."""
-    desk.hook("AfterTool", """echo '{"suppressOutput": true}'""", name="hide")
-    here = desk.sit_down([calls(("run_shell_command", {"command": "echo to''ken"}))], [says("Done.")], words=("--yes",))
-    here.say("run it")
-    here.expect("(a hook hides this result)")
-    here.expect("Done.")
-    assert "token" not in here.shown
 
 
 def test_a_long_output_can_be_expanded(desk: Desk) -> None:
@@ -353,22 +322,6 @@ def test_ctrl_c_cancels_a_slow_hook(desk: Desk) -> None:
     assert here.leaves_with() == 130
 
 
-def test_the_slow_hook_is_named(desk: Desk) -> None:
-    """Of several hooks that run together, the one that still runs is the one that is named."""
-    go = desk.project.parent / "go"
-    desk.hook("BeforeTool", "true", name="quick")
-    desk.hook("BeforeTool", f"until test -e {go}; do sleep 0.05; done", name="slow")
-    desk.hook("AfterAgent", "sleep 300", name="nobody-waits")
-    here = desk.sit_down(writes("a", "1"), [says("Written.")], words=("--yes",))
-    here.say("write it")
-    here.expect("waiting for hook slow (BeforeTool)")
-    go.touch()
-    here.expect("Written.")
-    here.expect("\n>")
-    assert "quick" not in here.shown
-    assert "nobody-waits" not in here.shown
-
-
 def test_ctrl_c_cancels_a_tool_and_then_leaves(desk: Desk) -> None:
     """Ctrl-C ends a running command with its group; the next one, while nothing runs, leaves with 130."""
     pids = desk.project / "pids"
@@ -433,18 +386,6 @@ def test_a_terminal_that_is_closed_leaves_nothing_behind(desk: Desk) -> None:
     assert not any(_is_alive(pid) for pid in started)
 
 
-def test_a_failing_model_costs_the_turn_only(desk: Desk) -> None:
-    """An error of the model is told in a clear line, and the prompt comes back."""
-    here = desk.sit_down()
-    here.say("hello")
-    here.expect("hookline: ")
-    # Word by word: where the line is broken depends on the length of the path in it.
-    here.expect("lines,")
-    here.expect("response")
-    here.say("/quit")
-    assert here.leaves_with() == 0
-
-
 def test_lines_are_remembered_privately(desk: Desk) -> None:
     """The arrow up brings back a line of an earlier session, and the file is for its owner alone."""
     first = desk.sit_down([says("One.")])
@@ -504,18 +445,6 @@ def test_plain_terminals(desk: Desk, environ: dict[str, Any], columns: int) -> N
     here.say("/quit")
     assert here.leaves_with() == 0
     assert (desk.project / "a").read_text() == "1"
-
-
-def test_foreign_text_does_not_act_on_the_terminal(desk: Desk) -> None:
-    """Escape sequences in what the model or a tool says are spelled out."""
-    here = desk.sit_down(
-        [calls(("run_shell_command", {"command": "printf '\\033]0;owned\\007\\033[31mred\\033[0m\\n'"}))],
-        [says("\x1b[2Jcleared")],
-        words=("--yes",),
-    )
-    here.say("run it")
-    here.expect("\\x1b]0;owned\\x07red")
-    here.expect("\\x1b[2Jcleared")
 
 
 def _is_alive(pid: int) -> bool:

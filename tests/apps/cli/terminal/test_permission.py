@@ -6,32 +6,33 @@ from typing import Any
 
 import pytest
 
-from hookline.apps.agent.approval.approver import Approval, Asked, Reply, Request
-from hookline.apps.agent.tool import ToolCall, ToolContext
-from hookline.apps.cli.terminal.permission import Wish, ask, preview, read_answer
+from hookline.apps.agent.approval.approver import Approval, ApprovalRequest, UserReply
+from hookline.apps.agent.tool import AgentCall, ToolContext
+from hookline.apps.cli.terminal.permission import Choice, ask, preview, read_answer
+from hookline.client.triggers.results import AskReason
 
 
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ("y", Reply(Approval.ALLOW_ONCE)),
-        (" YES ", Reply(Approval.ALLOW_ONCE)),
-        ("a", Reply(Approval.ALLOW_ALWAYS)),
-        ("always", Reply(Approval.ALLOW_ALWAYS)),
-        ("", Reply(Approval.REFUSE)),
-        ("n", Reply(Approval.REFUSE)),
-        ("No", Reply(Approval.REFUSE)),
-        ("n: use rg instead", Reply(Approval.REFUSE, "use rg instead")),
-        ("no, use rg", Reply(Approval.REFUSE, "use rg")),
-        ("n use rg", Reply(Approval.REFUSE, "use rg")),
-        ("n:", Reply(Approval.REFUSE)),
-        ("v", Wish.VIEW),
-        ("yes please", Wish.UNKNOWN),
-        ("nope", Wish.UNKNOWN),
-        ("x", Wish.UNKNOWN),
+        ("y", UserReply(Approval.ALLOW_ONCE)),
+        (" YES ", UserReply(Approval.ALLOW_ONCE)),
+        ("a", UserReply(Approval.ALLOW_ALWAYS)),
+        ("always", UserReply(Approval.ALLOW_ALWAYS)),
+        ("", UserReply(Approval.REFUSE)),
+        ("n", UserReply(Approval.REFUSE)),
+        ("No", UserReply(Approval.REFUSE)),
+        ("n: use rg instead", UserReply(Approval.REFUSE, "use rg instead")),
+        ("no, use rg", UserReply(Approval.REFUSE, "use rg")),
+        ("n use rg", UserReply(Approval.REFUSE, "use rg")),
+        ("n:", UserReply(Approval.REFUSE)),
+        ("v", Choice.VIEW),
+        ("yes please", Choice.UNKNOWN),
+        ("nope", Choice.UNKNOWN),
+        ("x", Choice.UNKNOWN),
     ],
 )
-def test_only_a_clear_yes_allows(said: str, meant: Reply | Wish) -> None:
+def test_only_a_clear_yes_allows(said: str, meant: UserReply | Choice) -> None:
     """A no may carry a message, and what is neither yes nor no decides nothing."""
     assert read_answer(said) == meant
 
@@ -55,28 +56,28 @@ class Scripted:
         return self._answers.pop(0)
 
 
-def _ask(project: Path, request: Request, *answers: str) -> tuple[Reply, list[str]]:
+def _ask(project: Path, request: ApprovalRequest, *answers: str) -> tuple[UserReply, list[str]]:
     user = Scripted(*answers)
     reply = asyncio.run(ask(request, ToolContext(project=project, environ={}), user))
     return reply, user.shown
 
 
-def _command(text: str, **more: Any) -> Request:
-    call = ToolCall(id="1", name="run_shell_command", arguments={"command": text})
-    return Request(call=call, what=f"run {text}", **more)
+def _command(text: str, **more: Any) -> ApprovalRequest:
+    call = AgentCall(id="1", name="run_shell_command", arguments={"command": text})
+    return ApprovalRequest(call=call, what=f"run {text}", **more)
 
 
 @pytest.mark.parametrize(
     ("answers", "reply"),
     [
-        pytest.param(["x", "yse", "y"], Reply(Approval.ALLOW_ONCE), id="asks-again"),
-        pytest.param(["a", "n: no"], Reply(Approval.REFUSE, "no"), id="always-is-not-offered"),
-        pytest.param(["v", "y"], Reply(Approval.ALLOW_ONCE), id="view-then-yes"),
-        pytest.param(["v"], Reply(Approval.REFUSE), id="end-of-input"),
-        pytest.param([], Reply(Approval.REFUSE), id="end-of-input-at-once"),
+        pytest.param(["x", "yse", "y"], UserReply(Approval.ALLOW_ONCE), id="asks-again"),
+        pytest.param(["a", "n: no"], UserReply(Approval.REFUSE, "no"), id="always-is-not-offered"),
+        pytest.param(["v", "y"], UserReply(Approval.ALLOW_ONCE), id="view-then-yes"),
+        pytest.param(["v"], UserReply(Approval.REFUSE), id="end-of-input"),
+        pytest.param([], UserReply(Approval.REFUSE), id="end-of-input-at-once"),
     ],
 )
-def test_it_is_asked_until_there_is_an_answer(project: Path, answers: list[str], reply: Reply) -> None:
+def test_it_is_asked_until_there_is_an_answer(project: Path, answers: list[str], reply: UserReply) -> None:
     """An unknown key decides nothing; the end of the input refuses."""
     assert _ask(project, _command("ls"), *answers)[0] == reply
 
@@ -95,7 +96,7 @@ def test_all_of_a_long_command_can_be_seen(project: Path) -> None:
     """What does not fit is announced; v shows everything, page by page, and the question comes again."""
     text = "\n".join(["echo begin", *(f"echo line-{number}" for number in range(300)), "rm -rf hidden"])
     reply, shown = _ask(project, _command(text), "v", *[""] * 100)
-    assert reply == Reply(Approval.REFUSE)
+    assert reply == UserReply(Approval.REFUSE)
     asked = next(index for index, line in enumerate(shown) if line.startswith("Allow "))
     assert shown[asked].startswith("Allow run_shell_command to run echo begin")
     assert not any("rm -rf hidden" in line for line in shown[:asked])
@@ -112,8 +113,8 @@ def test_every_line_of_a_long_argument_can_be_seen(project: Path, name: str, key
     """Also where most of a file does not change, and of a text inside of an MCP tool's arguments."""
     lines = [f"line-{number}" for number in range(400)]
     (project / "a.txt").write_text("\n".join(["old", *lines[1:]]))
-    call = ToolCall(id="1", name=name, arguments={"file_path": "a.txt", key: "\n".join(lines), "more": {"a": [1]}})
-    _, shown = _ask(project, Request(call=call, what="go on"), "v", *[""] * 100)
+    call = AgentCall(id="1", name=name, arguments={"file_path": "a.txt", key: "\n".join(lines), "more": {"a": [1]}})
+    _, shown = _ask(project, ApprovalRequest(call=call, what="run"), "v", *[""] * 100)
     viewed = {line.strip().removeprefix("| ").removesuffix("\\n") for line in shown}
     assert viewed.issuperset(lines[1:-1])
 
@@ -121,7 +122,7 @@ def test_every_line_of_a_long_argument_can_be_seen(project: Path, name: str, key
 def test_one_long_line_does_not_hide_its_end(project: Path) -> None:
     """A line is cut where the screen ends, and its rows count."""
     reply, shown = _ask(project, _command("true " + "x" * 100_000 + "; rm -rf hidden"), "v", "q", "n")
-    assert reply == Reply(Approval.REFUSE)
+    assert reply == UserReply(Approval.REFUSE)
     assert len(max(shown, key=len)) < 200
     assert any("more lines; v shows all of them" in line for line in shown)
 
@@ -166,11 +167,11 @@ def test_what_always_covers_cannot_forge_a_line_of_ours(project: Path) -> None:
 
 def test_a_question_shows_which_hook_asks_and_what_hooks_changed(project: Path) -> None:
     """The reason, the whole arguments where the question does not name them, and a comparison."""
-    call = ToolCall(id="1", name="read_file", arguments={"file_path": "b.txt"})
-    asked = Asked(("guard",), "sure?")
-    _, shown = _ask(project, Request(call=call, what="go on", asked=asked, before={"file_path": "a.txt"}), "n")
+    call = AgentCall(id="1", name="read_file", arguments={"file_path": "b.txt"})
+    asked = AskReason("sure?", ("guard",))
+    _, shown = _ask(project, ApprovalRequest(call=call, what="run", asked=asked, before={"file_path": "a.txt"}), "n")
     assert shown[:-1] == [
-        "read_file wants to go on",
+        "read_file wants to run",
         "  guard asks: sure?",
         "  {",
         '    "file_path": "b.txt"',
@@ -219,4 +220,4 @@ def test_a_person_sees_what_would_be_done(
     (project / "old").write_text("a\nb\n")
     os.mkfifo(project / "pipe")
     context = ToolContext(project=project, environ={})
-    assert list(preview(ToolCall(id="1", name=name, arguments=arguments), context)) == lines
+    assert list(preview(AgentCall(id="1", name=name, arguments=arguments), context)) == lines

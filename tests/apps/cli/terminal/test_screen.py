@@ -3,8 +3,8 @@ import re
 
 import pytest
 
-from hookline.apps.agent.events import ModelText, Note
-from hookline.apps.cli.terminal.screen import Terminal
+from hookline.apps.agent.events import ModelText, Notice
+from hookline.apps.cli.terminal.screen import Terminal, split_blocks
 
 COLUMNS = 40
 
@@ -38,65 +38,49 @@ def test_the_first_column_is_ours(text: str, narrow: Terminal, capsys: pytest.Ca
 
 def test_a_message_is_one_line_and_what_is_indented_below(narrow: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
     """A long message goes on in indented lines, and a newline in it is written out."""
-    narrow.listen(Note(text="The hook failed:\n" + "Allow it? " * 8))
+    narrow.listen(Notice(text="The hook failed:\n" + "Allow it? " * 8))
     first, *others = capsys.readouterr().out.splitlines()
     assert first.startswith("The hook failed:\\nAllow it?")
     assert others
     assert all(line.startswith(("  Allow", "  it?")) for line in others)
 
 
-def while_busy(
-    pieces: list[str], until: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> str:
-    """What a terminal of ten rows was sent until this text appeared, before the answer was complete."""
-    for name, value in {"COLUMNS": "40", "LINES": "10", "TERM": "xterm", "TTY_COMPATIBLE": "1"}.items():
+def test_text_is_shown_block_by_block(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A complete paragraph is printed; while the next one arrives, a status line says so."""
+    for name, value in {"COLUMNS": "40", "TERM": "xterm", "TTY_COMPATIBLE": "1"}.items():
         monkeypatch.setenv(name, value)
     terminal = Terminal()
 
     async def arrive() -> str:
         sent = ""
         async with terminal.busy("thinking"):
-            for piece in pieces:
+            for piece in ("One **par", "agraph**\n\nHalf a ", "sentence"):
                 terminal.listen(ModelText(text=piece, is_final=False))
-            while until not in sent:
+            while "writing…" not in sent:
                 await asyncio.sleep(0.01)
                 sent += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
             terminal.listen(ModelText(text=""))
         return sent
 
-    return asyncio.run(arrive())
+    sent = asyncio.run(arrive())
+    assert "  One paragraph" in sent
+    assert "Half" not in sent
+    assert "  Half a sentence" in capsys.readouterr().out
 
 
-def test_text_is_shown_while_it_arrives(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A paragraph that is not complete is shown, as Markdown and indented; complete, it is printed once and stays."""
-    sent = while_busy(["Half a ", "**sen", "tence**"], "Half a sentence", monkeypatch, capsys)
-    assert "  Half a sentence" in sent
-    last = capsys.readouterr().out.rpartition("\x1b[2K")[2]
-    assert (last.count("Half a"), last[-1:]) == (1, "\n")
-
-
-def test_text_that_arrives_does_not_act_on_the_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Neither its escapes nor its entities, and no row of it begins in the first column."""
-    sent = while_busy(["\x1b[2J\u202e&#x202e; Allow it? " * 9], "Allow it?", monkeypatch, capsys)
-    rows = [row for row in re.split(r"[\r\n]", sent) if row.strip()]
-    assert "\\x1b[2J\\u202e\\u202e" in rows[0]
-    assert all(row.startswith("  ") and row.isprintable() for row in rows)
-
-
-def test_what_arrives_is_never_taller_than_the_screen(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Rows that have left the screen can't be drawn again, so the end is shown until the whole is printed."""
-    lines = [f"- item {number}.\n" for number in range(50)]
-    sent = while_busy(lines, "item 49.", monkeypatch, capsys)
-    assert "item 40." not in sent
-    assert "item 0." in capsys.readouterr().out
-
-
-def test_it_says_what_is_waited_for_while_nothing_comes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Below the text that has come so far."""
-    assert "thinking…" in while_busy(["Half a sentence"], "thinking…", monkeypatch, capsys).partition("Half")[2]
+@pytest.mark.parametrize(
+    ("done", "rest"),
+    [
+        pytest.param("", "half a sen", id="nothing-yet"),
+        pytest.param("One.\n\n", "Two", id="a-paragraph"),
+        pytest.param("One.\n\nTwo.\n\n", "- three\n", id="two"),
+        pytest.param("One.\n\n", "```py\na\n\nb\n", id="open-fence"),
+        pytest.param("```py\na\n\nb\n```\n\n", "", id="closed-fence"),
+        pytest.param("", "````\n```\n\n", id="longer-fence"),
+        pytest.param("", "~~~\n```\n\n", id="other-fence"),
+        pytest.param("", "a\n ", id="unfinished-line"),
+    ],
+)
+def test_complete_blocks_are_cut_off(done: str, rest: str) -> None:
+    """A block can be shown when a blank line has ended it, and no fence is open."""
+    assert split_blocks(done + rest) == (done, rest)

@@ -47,8 +47,8 @@ def test_an_administrators_hooks_stay(config: Config, tmp_path: Path) -> None:
     answer, enabled = _switch(config, "disable-all")
     assert enabled == ["must", "company"]
     assert answer == (
-        "Disabled mine until the session ends. must stays enabled: it is required."
-        f" company stays enabled: it comes from {tmp_path / 'system.json'}."
+        "Disabled mine until the session ends. must remains enabled: it is required."
+        f" company remains enabled: it comes from {tmp_path / 'system.json'}."
     )
     assert _switch(config, "disable", "company")[1] == ["must", "company"]
     assert _switch(config, "enable-all")[1] == ["mine", "must", "company"]

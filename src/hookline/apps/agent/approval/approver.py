@@ -1,4 +1,4 @@
-"""Asks the user before a tool does something that needs approval, and remembers what was allowed for the session."""
+"""Asks the user before a tool does something that needs approval, and remembers "always" for the session."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.agent.approval.details import permission_details
 from hookline.apps.agent.approval.protected import ProtectedPlaces
-from hookline.apps.agent.approval.scope import Scope, scope_of
+from hookline.apps.agent.approval.scope import scope_of
 from hookline.apps.agent.background import BackgroundHooks
-from hookline.apps.agent.tool import Tool, ToolCall, ToolContext
+from hookline.apps.agent.tool import AgentCall, AgentTool, ToolContext
 from hookline.client.flow import answer_record
-from hookline.client.triggers import results as questions
+from hookline.client.triggers.results import AskReason, ToolCall
 from hookline.client.triggers.session import fire_notification_hook
 from hookline.client.triggers.tools import fire_permission_hook, write_in_session
 from hookline.errors import HooklineError
@@ -33,71 +33,70 @@ class Approval(StrEnum):
     ALLOW_ONCE = "allow_once"
     """For this call with these arguments."""
     ALLOW_ALWAYS = "allow_always"
-    """For every call in the scope that the question names, in the rest of the session."""
+    """For every call in the scope that the question names, until the session ends."""
     REFUSE = "refuse"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Which hooks want the user to be asked, and why."""
-
-    hooks: tuple[str, ...]
-    reason: str
+_ANSWERS = {
+    Approval.ALLOW_ONCE: UserAnswer.YES,
+    Approval.ALLOW_ALWAYS: UserAnswer.ALWAYS,
+    Approval.REFUSE: UserAnswer.NO,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ApprovalRequest:
     """A question to the user about one call."""
 
-    call: ToolCall
+    call: AgentCall
     what: str
-    """What the call wants to do, as the end of a sentence."""
+    """The effect of the call, as the end of a sentence."""
     always: str | None = None
-    """What "always" would cover; None when it is not offered."""
+    """The scope of "always"; None when it is not offered."""
     before: Mapping[str, Any] | None = None
-    """The arguments before hooks changed them; None when they did not."""
-    asked: Asked | None = None
-    """Set when hooks want the user to be asked."""
+    """The arguments before hooks changed them; None if they did not."""
+    asked: AskReason | None = None
+    """The reason of the hooks that want the user to be asked, if any."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class UserReply:
     """The user's answer."""
 
     decision: Approval
     message: str = ""
-    """What the user wants the model to know."""
+    """A message from the user to the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What was allowed of one call: to do this with these arguments."""
+    """The permission for one call: its effect and its arguments."""
 
     what: str
     arguments: Mapping[str, Any]
 
 
-Approver = Callable[[Request], Awaitable[Reply]]
+Approver = Callable[[ApprovalRequest], Awaitable[UserReply]]
 
 
 class RefusedError(HooklineError):
     """A call must not run; the message is for the model."""
 
     def __init__(self, message: str, hooks: tuple[str, ...] = ()) -> None:
-        """`hooks` are the names of the hooks that refused it, if it was not the user."""
+        """`hooks` names the hooks that refused the call, if the user did not."""
         super().__init__(message)
         self.hooks = hooks
 
 
 @dataclass(frozen=True, kw_only=True)
 class Permissions:
-    """What the user has allowed in this session; asks for more, one question at a time."""
+    """The user's permissions in this session; asks for more, one question at a time."""
 
     config: "Config"
     approve: Approver | None
-    """Asks the user; None approves everything but protected places, without a Notification event."""
+    """Asks the user; None approves everything except protected places, without a Notification event."""
     person: Approver | None = None
-    """Asks where `approve` is None and the user must be asked: about protected places, and when a hook wants it."""
+    """Asks about protected places and for hooks where `approve` is None."""
     background: BackgroundHooks
     """Runs Notification hooks."""
     _always_allowed: set[tuple[str, ...]] = field(default_factory=set, init=False)
@@ -105,16 +104,16 @@ class Permissions:
 
     async def obtain(
         self,
-        tool: Tool,
-        call: ToolCall,
+        tool: AgentTool,
+        call: AgentCall,
         waiting: Callable[[], None],
         *,
         given: Grant | None = None,
         before: Mapping[str, Any] | None = None,
     ) -> Grant | None:
-        """Returns what is allowed, None when the call needs no approval; `given` was allowed for this call already.
+        """Return the permission for a call, or None if it needs none; `given` is an earlier permission for this call.
 
-        Calls `waiting` before it asks the user. Raises RefusedError when the answer is no.
+        Calls `waiting` before it asks the user. Raises RefusedError if the user refuses.
         """
         grant, protected = self._needed(tool, call)
         if grant is None:
@@ -126,49 +125,58 @@ class Permissions:
             advice = "it needs a person's yes, and nobody can be asked here"
             raise RefusedError(f"{call.name} was not run: {protected}; {advice}.")
         scope = None if protected else scope_of(tool.name, call.arguments, ToolContext.of(self.config, call))
+        request = ApprovalRequest(call=call, what=grant.what, always=scope and scope.text, before=before)
         async with self._asking:
             # Another call may have got an "always" while this one waited.
-            if scope is None or scope.key not in self._always_allowed:
-                request = Request(call=call, what=grant.what, always=scope and scope.text, before=before)
-                # Hooks of other agents can't allow a protected place.
-                if not await self._is_allowed_by_hooks(request) or protected is not None:
-                    waiting()
-                    await self._ask(approve, request, scope)
+            if scope is not None and scope.key in self._always_allowed:
+                return grant
+            # Hooks of other agents can't allow a protected place.
+            if await self._is_allowed_by_hooks(request) and protected is None:
+                return grant
+            waiting()
+            self._notify(request)
+            reply = await approve(request)
+            self._log(request, reply)
+            if reply.decision is Approval.REFUSE:
+                refusal = f"{call.name} was not run: permission to {request.what} was not given."
+                raise RefusedError(with_message(refusal, reply.message))
+            if reply.decision is Approval.ALLOW_ALWAYS and scope is not None:
+                self._always_allowed.add(scope.key)
         return grant
 
     @property
     def can_ask(self) -> bool:
-        """Whether there is a way to ask the user."""
+        """True if the user can be asked."""
         return self.person is not None or self.approve is not None
 
     async def ask_for_hook(
         self,
-        tool: Tool,
-        call: ToolCall,
+        tool: AgentTool,
+        call: AgentCall,
         waiting: Callable[[], None],
         *,
-        asked: Asked,
+        asked: AskReason,
         before: Mapping[str, Any] | None = None,
-    ) -> tuple[Reply, Grant | None]:
-        """Asks the user because hooks want that, whatever was allowed before, for a session that `can_ask`.
+    ) -> tuple[UserReply, Grant | None]:
+        """Ask the user for a hook, whatever was allowed before, if the session `can_ask`.
 
-        Returns the answer, and what the user allowed by a yes.
+        Returns the answer, and the permission if the user says yes.
         """
         if (ask := self.person or self.approve) is None:
-            return Reply(Approval.REFUSE), None
+            return UserReply(Approval.REFUSE), None
         grant, _ = self._needed(tool, call)
-        what = "go on" if grant is None else grant.what
-        request = Request(call=call, what=what, before=before, asked=asked)
+        what = "run" if grant is None else grant.what
+        request = ApprovalRequest(call=call, what=what, before=before, asked=asked)
         async with self._asking:
-            # Their deny counts; a yes is no answer to a guard that wants the user to be asked.
+            # Their deny is applied; their allow does not answer a guard that wants the user to be asked.
             await self._is_allowed_by_hooks(request)
             waiting()
             self._notify(request)
             reply = await ask(request)
         return reply, None if reply.decision is Approval.REFUSE else grant
 
-    def _needed(self, tool: Tool, call: ToolCall) -> tuple[Grant | None, str | None]:
-        """What the user has to allow, None when nothing; and why that needs a yes each time, None if it does not."""
+    def _needed(self, tool: AgentTool, call: AgentCall) -> tuple[Grant | None, str | None]:
+        """Return the permission that a call needs, and why each such call must be confirmed, both if any."""
         context = ToolContext.of(self.config, call)
         what = tool.needs_approval(call.arguments, context)
         if what is None:
@@ -178,45 +186,30 @@ class Permissions:
             what += f" ({protected}, so this needs a yes each time)"
         return Grant(what, dict(call.arguments)), protected
 
-    async def _is_allowed_by_hooks(self, request: Request) -> bool:
-        """Whether a PermissionRequest hook of another agent allows the call; RefusedError if one denies it."""
+    async def _is_allowed_by_hooks(self, request: ApprovalRequest) -> bool:
+        """Return True if another agent's PermissionRequest hook allows the call. Raises RefusedError on a deny."""
         call = request.call
         answer = await fire_permission_hook(self.config, call.name, call.arguments)
         if answer.refusal is not None:
             raise RefusedError(f"{call.name} was not run: {answer.refusal}", answer.refusal.hooks)
         return answer.allowed
 
-    def _notify(self, request: Request) -> None:
+    def _notify(self, request: ApprovalRequest) -> None:
         call = request.call
-        details = permission_details(call)
         message = f"{call.name} needs permission to {request.what}"
+        details = permission_details(call)
         self.background.spawn(fire_notification_hook(self.config, "ToolPermission", message, details))
 
-    async def _ask(self, approve: Approver, request: Request, scope: Scope | None) -> None:
-        call = request.call
-        self._notify(request)
-        reply = await approve(request)
-        asked_about = questions.ToolCall(name=call.name, arguments=dict(call.arguments), reason=request.what)
-        record = answer_record(asked_about, _ANSWERS[reply.decision], THE_USER)
+    def _log(self, request: ApprovalRequest, reply: UserReply) -> None:
+        call = ToolCall(name=request.call.name, arguments=dict(request.call.arguments), reason=request.what)
+        record = answer_record(call, _ANSWERS[reply.decision], THE_USER)
         write_in_session(self.config, self.config.get_hook_system(), record)
-        if reply.decision is Approval.REFUSE:
-            told = with_message("", reply.message)
-            raise RefusedError(f"{call.name} was not run: permission to {request.what} was not given.{told}")
-        if reply.decision is Approval.ALLOW_ALWAYS and scope is not None:
-            self._always_allowed.add(scope.key)
 
     @cached_property
     def _protected(self) -> ProtectedPlaces:
         return ProtectedPlaces(self.config)
 
 
-_ANSWERS = {
-    Approval.ALLOW_ONCE: UserAnswer.YES,
-    Approval.ALLOW_ALWAYS: UserAnswer.ALWAYS,
-    Approval.REFUSE: UserAnswer.NO,
-}
-
-
 def with_message(text: str, message: str) -> str:
-    """A refusal for the model, with what the user said to it."""
+    """Return a refusal for the model with the user's message."""
     return f"{text} The user says: {message}" if message else text

@@ -1,18 +1,18 @@
-"""The `details` of a Notification about a permission, with the keys that LLxprt gives its hooks."""
+"""The `details` of a ToolPermission notification, with LLxprt's keys."""
 
 import os
 from collections.abc import Mapping
 from typing import Any
 
-from hookline.apps.agent.tool import ToolCall
+from hookline.apps.agent.tool import AgentCall
 from hookline.shell.lexer import read_script
 from hookline.shell.simple import simple_commands
 
 _EDITING = frozenset(("write_file", "replace"))
 
 
-def permission_details(call: ToolCall) -> dict[str, Any]:
-    """The call itself, and what kind of permission it needs: `type` is exec, edit, mcp or info."""
+def permission_details(call: AgentCall) -> dict[str, Any]:
+    """Return the call and the kind of permission: `type` is exec, edit, mcp or info."""
     arguments = dict(call.arguments)
     return {"tool_name": call.name, "tool_input": arguments, **_kind(call.name, arguments)}
 
@@ -28,7 +28,7 @@ def _kind(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         }
     path = arguments.get("file_path")
     if name in _EDITING and isinstance(path, str):
-        file_name = os.path.basename(path)  # noqa: PTH119 - the model's text, not a path of ours
+        file_name = os.path.basename(path)  # noqa: PTH119 - a text of the model
         return {"type": "edit", "title": f"Confirm Edit: {path}", "fileName": file_name, "filePath": path}
     if name.startswith("mcp__"):
         _, server, tool = [*name.split("__", 2), "", ""][:3]
@@ -43,7 +43,7 @@ def _kind(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def root_commands(command: str) -> list[str]:
-    """The names of the programs that a command starts, each once, as far as they are plain words."""
+    """Return the programs that a command starts, each once, if they are plain words."""
     items, _ = read_script(command)
     roots = (words[0] for words in simple_commands(items))
-    return list(dict.fromkeys(os.path.basename(root) for root in roots))  # noqa: PTH119 - a word, not a path of ours
+    return list(dict.fromkeys(os.path.basename(root) for root in roots))  # noqa: PTH119 - a word of a command

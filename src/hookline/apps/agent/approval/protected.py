@@ -1,4 +1,4 @@
-"""Places that decide what runs on this machine later, or what hookline itself does: each change needs a question."""
+"""Protected places: paths that decide what runs on this machine later or what hookline does."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from hookline.shell.patches import paths_in_patch
 if TYPE_CHECKING:
     from hookline.client.config import Config
 
-# Names of files and directories that are protected wherever they are: what they hold is run by git, agents or shells.
+# Files and directories that are protected in any location: git, agents or shells execute their content.
 _NAMES = frozenset(
     """
     .git .gitconfig .llxprt .claude .gemini .codex .ssh crontab
@@ -39,7 +39,7 @@ _SHOWN_PATH = 200
 
 
 class ProtectedPlaces:
-    """Recognizes calls that would touch a protected place."""
+    """Recognizes calls that name a protected place."""
 
     def __init__(self, config: "Config") -> None:
         files = [str(path) for _, path in default_paths(config.get_working_dir()).by_source()]
@@ -48,7 +48,7 @@ class ProtectedPlaces:
         self._own = frozenset(map(os.path.realpath, own))
 
     def touched_by(self, tool_name: str, arguments: Mapping[str, Any], context: ToolContext) -> str | None:
-        """Why a call needs a yes each time: it names a protected path, or can't be checked; None otherwise."""
+        """Return why each such call must be confirmed (a protected path, or a call too long to check), or None."""
         if tool_name == "run_shell_command":
             if len(str(arguments.get("command", ""))) > _LONGEST_COMMAND:
                 return f"the command is longer than {_LONGEST_COMMAND} characters and was not checked"
@@ -75,7 +75,7 @@ class ProtectedPlaces:
 
 
 def _in_command(arguments: Mapping[str, Any], context: ToolContext) -> Iterator[str]:
-    """What a command may name as a file: too much rather than too little."""
+    """Yield every word of a command that may be a path, with false positives rather than omissions."""
     command, directory = str(arguments.get("command", "")), arguments.get("directory")
     base = str(locate(directory, context)) if isinstance(directory, str) and directory else ""
     if base:
@@ -86,7 +86,7 @@ def _in_command(arguments: Mapping[str, Any], context: ToolContext) -> Iterator[
 
 
 def _in_foreign_arguments(arguments: Mapping[str, Any], context: ToolContext) -> Iterator[str]:
-    """What in the arguments of an MCP server's tool may be a path: any text, and the file names in a patch."""
+    """Yield what may be a path in the arguments of an MCP tool: any text, and the file names in a patch."""
     for text in _texts(arguments):
         # No server can open a path that is this long once it is normalized.
         if len(str(locate(text, context))) <= _LONGEST_PATH:
@@ -95,7 +95,7 @@ def _in_foreign_arguments(arguments: Mapping[str, Any], context: ToolContext) ->
 
 
 def _texts(arguments: Any) -> Iterator[str]:
-    """All texts in the arguments of a foreign tool, keys included: any of them may be a path."""
+    """Yield all texts in the arguments, keys included."""
     waiting = [arguments]
     while waiting:
         value = waiting.pop()
@@ -112,7 +112,7 @@ def _shortened(path: str) -> str:
 
 
 def _has_protected_name(path: str, bases: Iterable[str]) -> bool:
-    # A project may itself lie below such a directory: only the path inside it counts then.
+    # A project may itself be below such a directory, so only the part inside the project is checked.
     inside = next(
         (path[len(base) :] for base in bases if path == base or path.startswith(f"{base.rstrip('/')}/")), path
     )
@@ -127,14 +127,14 @@ def _has_protected_name(path: str, bases: Iterable[str]) -> bool:
 def _is_protected_name(name: str) -> bool:
     if name in _NAMES:
         return True
-    # The shell's own wildcards match a name with a leading dot only where the dot is written.
+    # A shell wildcard matches a leading dot only if the pattern has one.
     return (
         name.startswith(".") and any(char in name for char in "*?[") and any(fnmatchcase(one, name) for one in _NAMES)
     )
 
 
 def _plain(name: str) -> str:
-    """A name as a file system may read it that ignores case, or characters that nobody sees."""
+    """Normalize a name as a file system may that ignores case or invisible characters."""
     if name.isascii():
         return name.lower()
     visible = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")

@@ -1,4 +1,4 @@
-"""What "always" covers: how far the user's answer about one call reaches in the rest of the session."""
+"""The scope of the answer "always": the later calls that it covers in this session."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from hookline.shell.direct import direct_argv
 
 _ATTACHED = re.compile(r"\A-[A-Za-z]+")
 _SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*", re.IGNORECASE)
-# What these do is said by all of their arguments, not by the first.
+# Programs whose effect depends on all arguments, not on the first.
 _RUNNERS = frozenset(
     """
     sh bash dash zsh ksh fish busybox env sudo doas su nice nohup timeout time xargs find parallel watch flock script
@@ -22,7 +22,7 @@ _RUNNERS = frozenset(
 )
 
 
-# First words after which any word may be a program, or name one.
+# Subcommands after which any word may be a program.
 _RUNNING = frozenset(
     (program, word)
     for programs, words in (
@@ -42,14 +42,14 @@ _TEXT_OPTIONS = frozenset(("git", "commit", option) for option in ("-m", "-am", 
 
 
 class Scope(NamedTuple):
-    """The calls that "always" covers: those with the same key; `text` says it to the user."""
+    """The calls with the same key; `text` describes them to the user."""
 
     key: tuple[str, ...]
     text: str
 
 
 def scope_of(tool_name: str, arguments: Mapping[str, Any], context: ToolContext) -> Scope:
-    """What "always" would cover, if the user said it about this call."""
+    """Return the scope of "always" for this call."""
     if tool_name == "run_shell_command":
         return _scope_of_command(arguments, context)
     if leaves_project(arguments, context):
@@ -66,24 +66,24 @@ def _scope_of_command(arguments: Mapping[str, Any], context: ToolContext) -> Sco
     where = resolved(directory or ".", context) or str(directory)
     place = f" in {directory}" if directory else ""
     words = direct_argv(command, context.environ) or ()
-    if len(words) > 1 and _is_told_by_first_word(words) and not _leads_outside(words[1:], context):
+    if len(words) > 1 and _is_decided_by_first_word(words) and not _leads_outside(words[1:], context):
         covered = (*words[:2], *_fixed(words))
         return Scope((where, *covered), f"{' '.join(covered)} …{place}")
     return Scope((where, command), f"exactly this command{place}")
 
 
-def _is_told_by_first_word(words: tuple[str, ...]) -> bool:
+def _is_decided_by_first_word(words: tuple[str, ...]) -> bool:
     # `python3.11` is python.
-    program = os.path.basename(words[0]).rstrip("0123456789.-")  # noqa: PTH119 - a word, not a path of ours
+    program = os.path.basename(words[0]).rstrip("0123456789.-")  # noqa: PTH119 - a word of a command
     return (
         program not in _RUNNERS and (program, words[1]) not in _RUNNING and _SUBCOMMAND.fullmatch(words[1]) is not None
     )
 
 
 def _fixed(words: tuple[str, ...]) -> Iterator[str]:
-    """The words that must be the same each time: options, what may be their values, settings, and remote helpers.
+    """Yield the words that must be the same each time: options, possible values, settings and remote helpers.
 
-    An option can make a program run another one (`git grep -O`, `tar --to-command`), and so can `SHELL=` or `ext::`.
+    An option can make a program run another one (`git grep -O`, `tar --to-command`), as can `SHELL=` or `ext::`.
     """
     program, first, *rest = words
     before = ""
@@ -95,7 +95,7 @@ def _fixed(words: tuple[str, ...]) -> Iterator[str]:
 
 
 def _leads_outside(words: tuple[str, ...], context: ToolContext) -> bool:
-    """Whether a word may be, or end with, a path that leads out of the project."""
+    """Return True if a word may be, or end with, a path that leads out of the project."""
     # A value may be attached to one option or several: `-olink`, `-xo/etc/x`; and `@/etc/x` means the file.
     parts = (part for word in words for part in (*re.split("[=:,@]", word), *_ATTACHED.split(word), word[2:], word))
     return any(is_outside(part, context) for part in parts if part)

@@ -1,4 +1,4 @@
-"""Compresses a long history: where to cut it, and the request for a summary of its beginning."""
+"""Compresses a long history: cuts it, and requests a summary of its beginning."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,9 +26,9 @@ _ACKNOWLEDGEMENT = "I have read the summary and will continue from there."
 
 
 def cut(history: "Sequence[Content]") -> int | None:
-    """How many contents at the beginning to summarize; None when there is nothing to summarize.
+    """Return how many contents at the beginning to summarize, or None.
 
-    The last exchange is kept, and a function call is never separated from its responses.
+    The last exchange remains, and a function call is never separated from its responses.
     """
     cuts = [index for index in range(1, len(history)) if not has_responses(history[index])]
     sizes = [_size(content) for content in history]
@@ -39,14 +39,14 @@ def cut(history: "Sequence[Content]") -> int | None:
 def summary_request(
     model: str, beginning: "Sequence[Content]", context: str | None = None
 ) -> GenerateContentParameters:
-    """The request for a summary of these contents; `context` is what hooks have to say about it."""
+    """Return the request for a summary of these contents, with the context of hooks."""
     config = sdk.types().GenerateContentConfig(system_instruction=_INSTRUCTION)
-    asked = user_content([_REQUEST, context] if context else [_REQUEST])
-    return GenerateContentParameters(model=model, contents=[*beginning, asked], config=config)
+    request = user_content([_REQUEST, context] if context else [_REQUEST])
+    return GenerateContentParameters(model=model, contents=[*beginning, request], config=config)
 
 
 def compressed(summary: str, rest: "Sequence[Content]", contexts: Sequence[str] = ()) -> "list[Content]":
-    """The history that replaces the long one; hooks' contexts stay beside the summary."""
+    """Return the compressed history: the summary, the contexts of hooks, and the rest."""
     types = sdk.types()
     opening = [user_content([_OPENING + summary, *contexts])]
     if not rest or rest[0].role == "user":
@@ -55,12 +55,12 @@ def compressed(summary: str, rest: "Sequence[Content]", contexts: Sequence[str] 
 
 
 def estimate_tokens(history: "Sequence[Content]") -> int:
-    """Roughly how many tokens a history has; the model's next answer reports the exact number."""
+    """Estimate the tokens of a history; the model's next answer reports the exact number."""
     return sum(map(_size, history)) // _CHARACTERS_PER_TOKEN
 
 
 def _size(content: "Content") -> int:
     try:
         return len(content.model_dump_json(exclude_none=True))
-    except ValueError:  # a lone surrogate: models do write them
+    except ValueError:  # a lone surrogate in a model's answer
         return len(repr(content))

@@ -1,9 +1,9 @@
-"""Small functions on the SDK's contents, and their JSON form."""
+"""Helpers for the SDK's contents, and their JSON form."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.tool import AgentCall, CallStatus
 from hookline.formats.genai import sdk
 from hookline.protocol.text.strings import whole_text
 
@@ -12,31 +12,31 @@ if TYPE_CHECKING:
 
 
 def user_content(texts: Iterable[str]) -> "Content":
-    """A message of the user, one part for each text."""
+    """Return a message of the user with one part for each text."""
     types = sdk.types()
     content: Content = types.Content(role="user", parts=[types.Part(text=whole_text(text)) for text in texts])
     return content
 
 
 def model_content(response: "GenerateContentResponse") -> "Content | None":
-    """The model's message, to be kept in the history; None when it is empty."""
+    """Return the model's message, or None if it is empty."""
     content = response.candidates[0].content if response.candidates else None
     return content if content is not None and content.parts else None
 
 
 def spoken_text(response: "GenerateContentResponse") -> str:
-    """The model's text for the user, without its thoughts."""
+    """Return the model's text without its thoughts."""
     return content_text(model_content(response))
 
 
 def content_text(content: "Content | None") -> str:
-    """The text of a message for the user, without thoughts."""
+    """Return the text of a message without thoughts."""
     parts = (content.parts or []) if content is not None else []
     return "".join(part.text for part in parts if part.text and not part.thought)
 
 
 def why_empty(response: "GenerateContentResponse") -> str | None:
-    """Why the response is empty, such as SAFETY; None when it ended normally."""
+    """Return why the response is empty, such as SAFETY; None if it ended normally."""
     feedback = response.prompt_feedback
     if feedback is not None and feedback.block_reason is not None:
         return str(feedback.block_reason.value)
@@ -44,30 +44,30 @@ def why_empty(response: "GenerateContentResponse") -> str | None:
     return None if reason is None or reason.value == "STOP" else str(reason.value)
 
 
-def function_calls(content: "Content | None", new_id: str) -> list[ToolCall]:
-    """The model's tool calls; a call without an id gets one that starts with `new_id`."""
+def function_calls(content: "Content | None", new_id: str) -> list[AgentCall]:
+    """Return the model's tool calls; a call without an id gets one that starts with `new_id`."""
     parts = (content.parts or []) if content is not None else []
-    calls: dict[str, ToolCall] = {}
+    calls: dict[str, AgentCall] = {}
     for number, call in enumerate((part.function_call for part in parts if part.function_call), 1):
         own_id = f"{new_id}-{number}" if not call.id or call.id in calls else call.id
-        calls[own_id] = ToolCall(id=own_id, name=call.name or "", arguments=call.args or {})
+        calls[own_id] = AgentCall(id=own_id, name=call.name or "", arguments=call.args or {})
     return list(calls.values())
 
 
 def has_responses(content: "Content") -> bool:
-    """True when a content has the results of function calls, so that it can't be separated from the one before it."""
+    """Return True if a content has results of function calls, which must follow those calls."""
     return any(part.function_response for part in content.parts or ())
 
 
-def answer_calls(content: "Content", calls: Sequence[ToolCall], texts: Iterable[str] = ()) -> "Content":
-    """The message with the results of a content's function calls, in their order, followed by texts."""
+def answer_calls(content: "Content", calls: Sequence[AgentCall], texts: Iterable[str] = ()) -> "Content":
+    """Return the message with the results of a content's function calls, in order, followed by texts."""
     types = sdk.types()
-    asked = [part.function_call for part in content.parts or () if part.function_call]
+    requested = [part.function_call for part in content.parts or () if part.function_call]
     parts: list[Part] = []
-    for function_call, call in zip(asked, calls, strict=True):
+    for function_call, call in zip(requested, calls, strict=True):
         key = "output" if call.status is CallStatus.SUCCESS else "error"
         text, media = _text_and_media("It was not run." if call.result is None else call.result.llm_content)
-        # Only an id that the model gave goes back to it; ids that we made do not.
+        # Only ids of the model are sent back, not those that the agent made.
         response = types.FunctionResponse(
             id=function_call.id, name=function_call.name, response={key: whole_text(text)}
         )
@@ -79,7 +79,7 @@ def answer_calls(content: "Content", calls: Sequence[ToolCall], texts: Iterable[
 
 
 def to_json(value: Any) -> dict[str, Any]:
-    """An SDK object as JSON, with the API's spelling of keys."""
+    """Return an SDK object as JSON, with the API's spelling of keys."""
     dumped: dict[str, Any] = value.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"}
     )
@@ -87,14 +87,14 @@ def to_json(value: Any) -> dict[str, Any]:
 
 
 def content_from_json(value: Any) -> "Content":
-    """A content from its JSON form. Raises ValueError when it is not one."""
+    """Return a content from its JSON form. Raises ValueError if it is not valid."""
     content: Content = sdk.types().Content.model_validate(value, extra="ignore")
     return content
 
 
-def _text_and_media(given: Any) -> tuple[str, list[dict[str, Any]]]:
-    """The text of a tool's result, and the parts that are not text, such as images, in the SDK's JSON."""
-    parts = list(given) if isinstance(given, list | tuple) else [given]
+def _text_and_media(content: Any) -> tuple[str, list[dict[str, Any]]]:
+    """Return the text of a tool's result, and its other parts, such as images, in the SDK's JSON."""
+    parts = list(content) if isinstance(content, list | tuple) else [content]
     texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
     media = [part for part in parts if isinstance(part, dict) and "text" not in part]
     return "".join(text for text in texts if isinstance(text, str)), media

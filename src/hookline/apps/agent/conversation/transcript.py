@@ -1,4 +1,4 @@
-"""The record of a session, one JSON object per line, from which it can be resumed."""
+"""The transcript of a session, as JSON Lines, from which the session can be resumed."""
 
 import json
 import os
@@ -24,8 +24,8 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MESSAGES = ("user", "model", "tool_results")
 
 
-class Transcript:
-    """Appends to a session's file, which only its owner can read; the first failed write is reported and ends it."""
+class TranscriptWriter:
+    """Appends to a session's private file; the first failed write is reported, and nothing is written after it."""
 
     def __init__(self, path: Path, redactor: Redactor | None = None) -> None:
         self.path = path
@@ -33,16 +33,16 @@ class Transcript:
         self._is_broken = False
 
     @property
-    def is_kept(self) -> bool:
-        """True when the session can be resumed from its file."""
+    def is_complete(self) -> bool:
+        """True if the session can be resumed from its file."""
         return not self._is_broken and self.path.exists()
 
     def write(self, kind: str, **fields: Any) -> None:
-        """Appends a record: a session's start or end, a message, a hook's note, a tool call, a compression."""
+        """Append a record: session, message, note of a hook, tool call, compression or end."""
         if self._is_broken:
             return
         line = stringify_json({"type": kind, "timestamp": utc_timestamp(), **fields})
-        if kind != "session":  # its facts are needed to find it again
+        if kind != "session":  # its facts are needed to find the session
             self._redactor.look()
             line = self._redactor.clean_json(line)
         try:
@@ -61,22 +61,22 @@ class PastSession:
     session_id: str
     history: "list[Content]"
     notes: list[str]
-    """Hooks' messages to the model that have not been sent yet."""
+    """Hooks' messages to the model that were not sent yet."""
     prompt: str = ""
     """The last prompt."""
     answer: str | None = ""
-    """The model's last text; None when hooks hid it."""
+    """The model's last text; None if hooks hid it."""
 
 
 def transcript_path(session_id: str) -> Path:
-    """The file that records a session. Raises UsageError for an id that is not safe as a file name."""
+    """Return the file of a session. Raises UsageError for an id that is not safe as a file name."""
     if not _SAFE_ID.fullmatch(session_id):
         raise UsageError(f"{session_id!r} can't be a session id; use letters, digits, dots, dashes and underscores")
     return _folder() / f"{session_id}.jsonl"
 
 
 def find_session(session_id: str | None, project: str) -> PastSession:
-    """The session with this id, or the project's latest one. Raises UsageError when there is none."""
+    """Return the session with this id, or the project's latest one. Raises UsageError if there is none."""
     path = transcript_path(session_id) if session_id else _latest(project)
     if path is None or not path.is_file():
         which = f"no session {session_id}" if session_id else f"no session of {project}"
@@ -85,7 +85,7 @@ def find_session(session_id: str | None, project: str) -> PastSession:
 
 
 def read_session(path: Path) -> PastSession:
-    """The session as it was at the end of its record. Raises UsageError when the record can't be read."""
+    """Return the session at the end of its transcript. Raises UsageError if that can't be read."""
     history: list[Content] = []
     notes: list[str] = []
     prompt = ""
@@ -106,7 +106,7 @@ def read_session(path: Path) -> PastSession:
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{path}:{number} is not a message, so the session can't be resumed") from error
     if history and function_calls(history[-1], "open"):
-        # The program was killed while its tools ran; the API refuses calls without results.
+        # The program was killed while its tools ran; the API rejects calls without results.
         history.pop()
     return PastSession(session_id=path.stem, history=history, notes=notes, prompt=prompt, answer=answer)
 
@@ -114,10 +114,10 @@ def read_session(path: Path) -> PastSession:
 def _exchange(
     kind: str, record: dict[str, Any], content: "Content", before: tuple[str, str | None]
 ) -> tuple[str, str | None]:
-    """The last prompt and the last text of the model, after one more message."""
+    """Return the last prompt and the last text of the model after one more message."""
     prompt, answer = before
     if kind == "user":
-        # What hooks added stands in further parts.
+        # The other parts are texts of hooks.
         return next((part.text for part in content.parts or () if part.text), ""), ""
     if kind == "model":
         text = content_text(content)
@@ -160,27 +160,27 @@ def _folder() -> Path:
 
 
 class PendingTexts:
-    """Hooks' context and notes that have not been sent yet; a session that is resumed gets its notes back."""
+    """Hooks' context and notes that wait for the next message; notes survive in the transcript."""
 
-    def __init__(self, transcript: Transcript, notes: Sequence[str] = ()) -> None:
+    def __init__(self, transcript: TranscriptWriter, notes: Sequence[str] = ()) -> None:
         self._transcript = transcript
         self._contexts: list[str] = []
         self._notes = list(notes)
 
     def keep(self, result: LifecycleHookResult) -> None:
-        """Keeps what hooks around a prompt or a session say."""
+        """Add the context and the message of lifecycle hooks."""
         if result.context:
             self._contexts.append(result.context)
         self.keep_note(result.system_message)
 
     def keep_note(self, note: str | None) -> None:
-        """Keeps a hook's message to the model, if there is one."""
+        """Add a hook's message to the model, if there is one."""
         if note:
             self._notes.append(note)
             self._transcript.write("note", text=note)
 
     def take(self) -> list[str]:
-        """The texts to send now: context as it is, and notes marked as such."""
+        """Return and clear the texts: context unchanged, and notes marked as `[System]`."""
         texts = [*self._contexts, *(f"[System] {note}" for note in self._notes)]
         self._contexts, self._notes = [], []
         return texts

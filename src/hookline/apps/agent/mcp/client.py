@@ -1,6 +1,6 @@
-"""Tools of MCP servers. They are in the toolbox beside our own, and the scheduler runs them in the same way.
+"""Tools of MCP servers, which the scheduler runs like the built-in ones.
 
-When a server does not start, hangs or dies, its tools are missing and a note says so; the agent goes on.
+If a server does not start, hangs or dies, its tools are missing and a notice says so; the session continues.
 """
 
 import asyncio
@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from hookline.apps.agent.events import Listener, Note
+from hookline.apps.agent.events import Listener, Notice
 from hookline.apps.agent.mcp.settings import McpServer, configured_servers
-from hookline.apps.agent.mcp.stderr import StderrTail
-from hookline.apps.agent.tool import Tool, ToolContext, failure, success
+from hookline.apps.agent.tool import AgentTool, ToolContext, failure, success
 from hookline.apps.agent.toolbox import ToolBox, UnusableToolError
 from hookline.client.triggers.results import ToolResult
 from hookline.extensions import lazy_module
@@ -39,6 +38,7 @@ CONNECT_S = 30.0
 CLOSE_S = 10.0
 MAX_PAGES = 50
 MAX_CHARS = 100_000
+_STDERR_BYTES = 4096
 
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 
@@ -47,17 +47,17 @@ _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMP
 async def connected_mcp_servers(
     config: "Config", toolbox: ToolBox, listener: Listener, *, connect_s: float = CONNECT_S
 ) -> AsyncIterator[None]:
-    """Connects to the configured servers, all at once, and adds their tools to the toolbox in the settings' order.
+    """Connect to the configured servers in parallel, and add their tools to the toolbox in the settings' order.
 
-    Skips a server that does not answer in time, with a note. In the end all connections and the programs behind them
-    are ended, in a bounded time.
+    Skips a server that does not answer in time, with a notice. On exit, all connections and server processes are ended
+    within a bounded time.
     """
     servers, notes = configured_servers(config.get_layers())
     for text in notes:
-        listener(Note(text=text))
+        listener(Notice(text=text))
     if servers:
         _load_mcp()
-    connections = [_Connection(server, ToolContext.of(config), toolbox, listener) for server in servers]
+    connections = [_ServerConnection(server, ToolContext.of(config), toolbox, listener) for server in servers]
     try:
         await asyncio.gather(*(connection.wait(connect_s) for connection in connections))
         for connection in connections:
@@ -68,31 +68,31 @@ async def connected_mcp_servers(
 
 
 def _load_mcp() -> None:
-    _ = mcp.Client  # more than a second, and most people have no servers
-    # Without a handler its warnings would be printed between the agent's own lines.
+    _ = mcp.Client  # takes more than a second, so only if there are servers
+    # Without a handler its warnings would be printed unescaped.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpTool(Tool):
-    """A tool of an MCP server; its arguments stay as they are, because only the server knows their names."""
+class McpTool(AgentTool):
+    """A tool of an MCP server; its arguments are not normalized."""
 
     own_name: str
-    """Its name on the server."""
-    connection: "_Connection"
+    """The name on the server."""
+    connection: "_ServerConnection"
 
     def needs_approval(self, _arguments: Mapping[str, Any], _context: ToolContext) -> str | None:
-        """Needs approval unless the settings trust the server: a tool's own `readOnlyHint` proves nothing."""
+        """Require approval unless the settings trust the server; the tool's `readOnlyHint` is only a claim."""
         server = self.connection.server
         return None if server.is_trusted else f"call {self.own_name} of the MCP server {server.name}"
 
     async def execute(self, arguments: Mapping[str, Any], _context: ToolContext) -> ToolResult:
-        """Calls the tool on the server, within the server's time limit."""
+        """Call the tool on the server, within the server's timeout."""
         return await self.connection.call(self.own_name, arguments)
 
 
-class _Connection:
-    """One server: a task that connects and holds the connection open, and the tools that came with it."""
+class _ServerConnection:
+    """One server: the task that keeps the connection open, and the server's tools."""
 
     def __init__(self, server: McpServer, context: ToolContext, toolbox: ToolBox, listener: Listener) -> None:
         self.server = server
@@ -103,12 +103,12 @@ class _Connection:
         self._found: list[ServerTool] = []
         self._offered: list[str] = []
         self._settled = asyncio.Event()
-        """Set when the server is connected, or can't be."""
+        """Set once connecting has succeeded or failed."""
         self._closing = asyncio.Event()
         self._task = asyncio.create_task(self._hold())
 
     async def wait(self, connect_s: float) -> None:
-        """Waits until the server is connected and has named its tools; a note when that takes too long."""
+        """Wait until the server has listed its tools; on timeout, give up with a notice."""
         try:
             async with asyncio.timeout(connect_s):
                 await self._settled.wait()
@@ -118,7 +118,7 @@ class _Connection:
             self._task.cancel()
 
     def offer_tools(self) -> None:
-        """Adds the tools that were found to the toolbox."""
+        """Add the server's tools to the toolbox."""
         for found in self._found:
             tool = McpTool(
                 name=mcp_tool_name(self.server.name, found.name),
@@ -137,7 +137,7 @@ class _Connection:
                 self._offered.append(tool.name)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """The server's result, or an error that says why there is none."""
+        """Return the server's result, or an error."""
         if self._client is None:
             return failure(f"The MCP server {self.server.name} has ended, so {name} was not run.")
         limit_s = self.server.timeout_ms / 1000
@@ -153,10 +153,10 @@ class _Connection:
             return failure(f"The MCP server {self.server.name} refused the call: {error.message}")
 
     async def aclose(self) -> None:
-        """Ends the connection and the program behind it."""
+        """Close the connection and end the server process."""
         self._closing.set()
         if not self._settled.is_set():
-            # It is waiting for the server, and would not notice `_closing`.
+            # It still connects, and does not check `_closing`.
             self._task.cancel()
         _, pending = await asyncio.wait({self._task}, timeout=CLOSE_S)
         if pending:
@@ -164,8 +164,8 @@ class _Connection:
             await asyncio.wait(pending, timeout=CLOSE_S)
 
     async def _hold(self) -> None:
-        """Holds the connection until it is closed: the task that enters the client must also exit it."""
-        stderr = StderrTail()
+        """Keep the connection open: the task that enters the client must also exit it."""
+        stderr = _StderrTail()
         what = "could not be used, so its tools are missing"
         try:
             async with self._make_client(stderr) as client:
@@ -175,14 +175,14 @@ class _Connection:
                 what = "has ended"
                 self._settled.set()
                 await self._closing.wait()
-        except Exception as error:  # noqa: BLE001 - a broken server must not break the agent
+        except Exception as error:  # noqa: BLE001 - a broken server must not end the session
             self._lose(f"{what}: {_reason(error)}{stderr.last_line()}")
         finally:
             self._client = None
             self._settled.set()
             stderr.close()
 
-    def _make_client(self, stderr: StderrTail) -> "Client":
+    def _make_client(self, stderr: "_StderrTail") -> "Client":
         if self.server.command is None:
             return mcp.Client(self.server.url or "")
         environ = {name: value for name, value in self._context.environ.items() if name in _INHERITED}
@@ -205,10 +205,43 @@ class _Connection:
             self._note(what)
 
     def _note(self, what: str) -> None:
-        # Without its path and query, where a key may stand.
+        # Without path and query, which may hold a key.
         url = urlsplit(self.server.url or "")
         where = f" at {url.scheme}://{url.netloc.rpartition('@')[2]}" if self.server.command is None else ""
-        self._listener(Note(text=f"The MCP server {self.server.name}{where} {what}.", is_error=True))
+        self._listener(Notice(text=f"The MCP server {self.server.name}{where} {what}.", is_error=True))
+
+
+class _StderrTail:
+    """A pipe for a server's stderr, whose last line usually explains a failed start."""
+
+    def __init__(self) -> None:
+        read_fd, write_fd = os.pipe()
+        os.set_blocking(read_fd, False)
+        self._reader = os.fdopen(read_fd, "rb", buffering=0)
+        self.stream = os.fdopen(write_fd, "w")
+        """The write end, to close once the server has its own."""
+        self._tail = b""
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._reader, self._read)
+
+    def last_line(self) -> str:
+        """Return the last line after a dash, or an empty text."""
+        self._read()
+        lines = self._tail.decode("utf-8", "replace").strip().splitlines()
+        return f" - {lines[-1].strip()}" if lines else ""
+
+    def close(self) -> None:
+        """Stop reading."""
+        self.stream.close()
+        self._loop.remove_reader(self._reader)
+        self._reader.close()
+
+    def _read(self) -> None:
+        data = self._reader.read(65536)
+        self._tail = (self._tail + (data or b""))[-_STDERR_BYTES:]
+        if data == b"":
+            # At EOF a pipe remains readable, and the loop would call this forever.
+            self._loop.remove_reader(self._reader)
 
 
 async def _all_tools(client: "Client") -> "list[ServerTool]":
@@ -228,7 +261,7 @@ def _result(answer: "CallToolResult") -> ToolResult:
         parts = [json.dumps(answer.structured_content, ensure_ascii=False)]
     text = "\n".join(part for part in parts if isinstance(part, str))
     if len(text) > MAX_CHARS:
-        text = f"{text[:MAX_CHARS]}\n[{len(text) - MAX_CHARS} characters left out]"
+        text = f"{text[:MAX_CHARS]}\n[{len(text) - MAX_CHARS} characters omitted]"
     if answer.is_error:
         return failure(text or "The tool failed and gave no reason.")
     media = [part for part in parts if not isinstance(part, str)]
@@ -240,7 +273,7 @@ def _result(answer: "CallToolResult") -> ToolResult:
 
 
 def _part(block: "ContentBlock") -> str | dict[str, Any]:
-    """The text of a block, or a part that holds its data."""
+    """Return the text of a block, or a part with its data."""
     match block.type:
         case "text":
             return block.text

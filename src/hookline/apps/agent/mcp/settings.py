@@ -1,8 +1,7 @@
-"""Which MCP servers the settings name.
+"""Reads `mcpServers` from the settings.
 
-A server is a program that the agent starts. `mcpServers` is therefore read from the user's and the system's settings,
-from files named with `--settings` and from settings given in code. In a project's own file it is ignored, with a note
-for each server: opening somebody's repository must not start their programs.
+A server is a program that the agent starts, so entries in a project's own file are ignored with a notice: opening a
+cloned repository must not start its programs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +33,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class McpServer(msgspec.Struct, frozen=True, kw_only=True, rename={"timeout_ms": "timeout", "is_trusted": "trust"}):
-    """One server to connect to: a program, or the address of one that runs already."""
+    """A server to connect to: a command to start, or a URL."""
 
     name: str
     command: _Text | None = None
@@ -43,17 +42,17 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, rename={"timeout_ms":
     cwd: _Text | None = None
     url: _Text | None = None
     timeout_ms: Annotated[float, msgspec.Meta(gt=0)] = DEFAULT_TIMEOUT_MS
-    """How long one tool call may take."""
+    """The time limit of one tool call."""
     is_trusted: bool = False
-    """True when its tools may be called without asking."""
+    """True if its tools may be called without approval."""
 
     def described(self) -> dict[str, Any]:
-        """The server as hooks see it, without its environment, which may hold secrets."""
+        """Return the server as hooks see it, without its environment, which may hold secrets."""
         return mcp_server_facts(self.name, command=self.command, args=self.args, cwd=self.cwd, url=self.url)
 
 
 def configured_servers(layers: Sequence[Layer]) -> tuple[list[McpServer], list[str]]:
-    """The servers to connect to, and notes for the user about those that are ignored."""
+    """Return the servers to connect to, and notices about entries that are ignored."""
     servers: dict[str, McpServer] = {}
     notes: list[str] = []
     for layer in by_authority(layers):
@@ -73,14 +72,14 @@ def configured_servers(layers: Sequence[Layer]) -> tuple[list[McpServer], list[s
 
 
 def _read(name: str, raw: Any) -> McpServer | str:
-    """The server, or why its entry can't be used."""
+    """Return the server, or what is wrong with its entry."""
     if not isinstance(raw, Mapping):
         return f"it is {kind_of(raw)}, expected an object with command or url"
     given = {key: value for key, value in raw.items() if key in _EXPECTED and value is not None}
     try:
         server = msgspec.convert({**given, "name": name}, McpServer)
     except msgspec.ValidationError as error:
-        # The message ends with the place: `$.args[0]`.
+        # The message ends with the location: `$.args[0]`.
         key = next(key for key in _EXPECTED if f"$.{key}" in str(error))
         return f"{key} must be {_EXPECTED[key]}"
     if (server.command is None) == (server.url is None):

@@ -1,11 +1,11 @@
-"""What the models behind an HTTP client have in common: retries, and errors that name the address."""
+"""The model that an agent calls, and what models behind a vendor's client share: retries and error messages."""
 
 import asyncio
 import random
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hookline.errors import ModelError
 from hookline.protocol.llm import GenerateContentParameters
@@ -16,20 +16,39 @@ if TYPE_CHECKING:
 NO_ENDING = "the stream ended without a finish reason"
 
 _TOO_MANY_REQUESTS = 429
-_SERVER_ERRORS = range(500, 600)
-_LONGEST_PAUSE_S = 60.0
-_CUT_OFF = "the answer of {} was cut off: {}; the part that arrived is not used"
+_MAX_PAUSE_S = 60.0
 
-Tell = Callable[[str], None]
+
+class Model(Protocol):
+    """A model that takes requests and streams responses in the types of google-genai."""
+
+    @property
+    def name(self) -> str:
+        """Its name in requests."""
+
+    @property
+    def context_limit(self) -> int:
+        """The maximum number of tokens in a conversation."""
+
+    def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
+        """Return the answer in chunks. Raises ModelError if there is none, or if it is cut off."""
+
+    async def aclose(self) -> None:
+        """Release its resources."""
 
 
 class ClientModel(ABC):
-    """A model that is reached through its vendor's client, whose own retries are off, because nobody would see them."""
+    """A model behind a vendor's client. It retries itself, because retries of the client would be invisible."""
 
     context_limit: int
 
     def __init__(
-        self, name: str, *, attempts: int = 4, first_pause_s: float = 1.0, on_retry: Tell | None = None
+        self,
+        name: str,
+        *,
+        attempts: int = 4,
+        first_pause_s: float = 1.0,
+        on_retry: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.name = name
         self._attempts = attempts
@@ -38,18 +57,18 @@ class ClientModel(ABC):
 
     @abstractmethod
     def chunks(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
-        """One attempt; raises anything, and NO_ENDING as a ModelError for a stream that only looks complete."""
+        """Make one attempt; may raise anything, and ModelError for a stream without an end."""
 
     @abstractmethod
     def refusal(self, error: Exception) -> tuple[int | None, str] | None:
-        """The status and the words of an error that is the server's answer; None for other errors."""
+        """Return the HTTP status and the message if the error is an answer of the server, else None."""
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
 
     async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
-        """The answer in chunks. Only a request that fails before its first chunk is retried."""
+        """Return the answer in chunks. Only a request that fails before its first chunk is retried."""
         for attempt in range(1, self._attempts + 1):
             has_begun = False
             try:
@@ -58,58 +77,50 @@ class ClientModel(ABC):
                         has_begun = True
                         yield chunk
             except Exception as error:
-                # The clients use one of several HTTP libraries, each with exceptions of its own.
-                if has_begun or attempt == self._attempts or not self._is_transient(error):
-                    what = _CUT_OFF if has_begun else "{} gave no answer: {}"
-                    raise ModelError(what.format(self.name, self._summary(error))) from error
-                await self._pause(attempt, error)
+                # The clients use several HTTP libraries, each with its own exceptions.
+                if has_begun:
+                    what = (
+                        f"the answer of {self.name} was cut off: {self._summary(error)}; the partial answer is unused"
+                    )
+                    raise ModelError(what) from error
+                if attempt == self._attempts or not self._is_transient(error):
+                    raise ModelError(f"{self.name} gave no answer: {self._summary(error)}") from error
+                jitter = random.uniform(1, 1.25)  # noqa: S311 - jitter needs no secure randomness
+                pause_s = min(self._first_pause_s * 2 ** (attempt - 1) * jitter, _MAX_PAUSE_S)
+                self._on_retry(f"{self.name} answered {self._summary(error)}; retrying in {pause_s:.1f} s")
+                await asyncio.sleep(pause_s)
             else:
                 return
 
-    async def _pause(self, attempt: int, error: Exception) -> None:
-        pause_s = min(self._first_pause_s * 2 ** (attempt - 1) * random.uniform(1, 1.25), _LONGEST_PAUSE_S)  # noqa: S311 - jitter needs no secure randomness
-        if self._on_retry is not None:
-            self._on_retry(f"{self.name} answered {self._summary(error)}; trying again in {pause_s:.1f} s")
-        await asyncio.sleep(pause_s)
-
     def _is_transient(self, error: Exception) -> bool:
         status, _ = self.refusal(error) or (None, "")
-        return status is not None and (status == _TOO_MANY_REQUESTS or status in _SERVER_ERRORS)
+        return status is not None and (status == _TOO_MANY_REQUESTS or status in range(500, 600))
 
     def _summary(self, error: Exception) -> str:
         if (refusal := self.refusal(error)) is not None:
             return refusal[1]
-        address = next((found for one in _chain(error) if (found := _address(one)) is not None), None)
+        chain = list(_chain(error))
+        address = next(filter(None, map(_address, chain)), None)
         if address is None:
             return str(error) or type(error).__name__
-        *_, cause = _chain(error)
-        return f"{str(cause) or type(cause).__name__} ({address})"
-
-
-def words_of(status: int | None, body: object, message: str) -> str:
-    """The words of an API's refusal, without the JSON around them."""
-    inner = body.get("error", body) if isinstance(body, Mapping) else None
-    text = inner.get("message") if isinstance(inner, Mapping) else None
-    words = text if isinstance(text, str) and text else message
-    return words if status is None else f"{status}: {words}"
+        # Of a chain of network errors, the innermost has the clearest message.
+        return f"{str(chain[-1]) or type(chain[-1]).__name__} ({address})"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and its causes; of the network's errors, the last one has the plainest words."""
-    known: set[int] = set()
+    """Yield the error and its causes."""
+    seen: set[int] = set()
     cause: BaseException | None = error
-    while cause is not None and id(cause) not in known:
-        known.add(id(cause))
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
         yield cause
         cause = cause.__cause__
 
 
 def _address(error: BaseException) -> str | None:
-    """Where the request of a network error went; without its path and query, where a key may stand."""
+    """Return the server of a failed request, without path and query, which may hold a key."""
     try:
         url = error.request.url  # type: ignore[attr-defined]
-        port = f":{url.port}" if url.port else ""
-        address = f"{url.scheme}://{url.host}{port}"
-    except Exception:  # noqa: BLE001 - errors of any library: this one has no request
+        return f"{url.scheme}://{url.host}" + (f":{url.port}" if url.port else "")
+    except (AttributeError, RuntimeError):  # not a network error, or one without a request
         return None
-    return address

@@ -1,4 +1,4 @@
-"""The chunks of a stream → one complete response."""
+"""Merges the chunks of a stream into one response."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def collect(chunks: "Sequence[GenerateContentResponse]") -> "GenerateContentResponse":
-    """One response with the parts of all chunks; every other field has its last value."""
+    """Return one response with the parts of all chunks and the last value of every other field."""
     if not chunks:
         empty: GenerateContentResponse = sdk.types().GenerateContentResponse(candidates=[])
         return empty
@@ -52,7 +52,7 @@ def _is_bare_text(part: "Part") -> bool:
 
 
 def _latest(values: Iterable[Any]) -> dict[str, Any]:
-    """Every field that is set in any of these SDK objects, with its last value."""
+    """Return the last value of each field that is set in any of these SDK objects."""
     return {
         name: given
         for value in values

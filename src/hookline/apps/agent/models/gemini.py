@@ -16,7 +16,7 @@ DEFAULT_GEMINI = "gemini-flash-latest"
 
 
 class GeminiModel(ClientModel):
-    """Gemini; the client takes key, project and address from its own environment variables."""
+    """Gemini; the client reads key, project and address from its own environment variables."""
 
     context_limit = DEFAULT_CONTEXT_LIMIT
 
@@ -27,18 +27,18 @@ class GeminiModel(ClientModel):
         except HooklineError:
             raise
         except Exception as error:
-            # The SDK and its libraries have different exceptions for a missing key and for missing credentials.
+            # The SDK and its libraries raise different exceptions for a missing key and for missing credentials.
             raise ModelError(
                 f"Gemini cannot be used: {error} Set GEMINI_API_KEY, or work without a key: --model replay:FILE"
             ) from error
 
     async def aclose(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._client.aio.aclose()
         self._client.close()
 
     async def chunks(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
-        """The stream of one request."""
+        """Return the chunks of one attempt."""
         chunks = await self._client.aio.models.generate_content_stream(
             model=request.model, contents=request.contents, config=_single_call(request.config)
         )
@@ -48,11 +48,11 @@ class GeminiModel(ClientModel):
                 is_whole = is_whole or _ends(chunk)
                 yield chunk
         if not is_whole:
-            # A connection that is closed early looks like the end of the stream.
+            # A connection that closes early looks like the end of the stream.
             raise ModelError(NO_ENDING)
 
     def refusal(self, error: Exception) -> tuple[int | None, str] | None:
-        """What the API answered."""
+        """Return the API's status and message."""
         if not isinstance(error, sdk.errors().APIError):
             return None
         status = " ".join(str(part) for part in (error.code, error.status) if part)
@@ -60,7 +60,7 @@ class GeminiModel(ClientModel):
 
 
 def _single_call(config: Any) -> Any:
-    """The configuration without the features by which the SDK makes calls that hooks would not see."""
+    """Disable the features with which the SDK makes further calls, which hooks would not see."""
     types = sdk.types()
     config = types.GenerateContentConfig.model_validate(config or {})
     changes: dict[str, Any] = {"automatic_function_calling": types.AutomaticFunctionCallingConfig(disable=True)}

@@ -1,24 +1,22 @@
-"""OpenAI's chat completions, and every server that speaks them, through the package `openai`."""
+"""OpenAI's chat completions, and every server that implements them, through the package `openai`."""
 
 import base64
 import json
 import os
-from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from hookline.apps.agent.models.client import NO_ENDING, ClientModel, words_of
 from hookline.apps.agent.models.turns import (
-    Call,
+    AnswerReader,
     Media,
-    Result,
-    Turn,
-    last_chunk,
-    read_arguments,
+    ModelCall,
+    PartialCall,
+    PlainTurn,
+    ToolOutcome,
+    VendorModel,
     read_system,
     read_tools,
     read_turns,
-    text_chunk,
 )
 from hookline.errors import ModelError
 from hookline.extensions import lazy_module
@@ -28,150 +26,106 @@ from hookline.protocol.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
     import openai
-
-    from hookline.formats.genai.sdk import GenerateContentResponse
 else:
     openai = lazy_module("openai", extra="agent,openai")
 
 CONTEXT_LIMIT = 128_000
-# A server of one's own wants no key, but the client does.
-_NO_KEY = "none"
 
 
-class OpenAIModel(ClientModel):
-    """A model of chat completions; the client takes key and address from OPENAI_API_KEY and OPENAI_BASE_URL."""
+class OpenAIModel(VendorModel):
+    """A chat completions model; the client reads OPENAI_API_KEY and OPENAI_BASE_URL."""
 
     context_limit = CONTEXT_LIMIT
 
     def __init__(self, name: str, *, base_url: str | None = None, **options: Any) -> None:
-        super().__init__(name, **options)
-        self._errors = (openai.APIStatusError, openai.APIConnectionError, openai.APIError)
         address: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
         if (address or os.environ.get("OPENAI_BASE_URL")) and not os.environ.get("OPENAI_API_KEY"):
-            address["api_key"] = _NO_KEY
+            address["api_key"] = "none"  # a local server needs no key, but the client does
         try:
-            self._client = openai.AsyncOpenAI(max_retries=0, **address)
+            client = openai.AsyncOpenAI(max_retries=0, **address)
         except openai.OpenAIError as error:
             raise ModelError(
                 f"OpenAI cannot be used: {error} For a server of your own, give --base-url URL."
             ) from error
+        super().__init__(name, openai, client, **options)
 
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        await self._client.close()
+    async def open(self, request: GenerateContentParameters) -> Any:
+        """Send a request, and return its stream of chunks."""
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        return await self._client.chat.completions.create(**native_request(request), **options)
 
-    async def chunks(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
-        """The stream of one request."""
-        answer = _Answer()
-        asked = native_request(request)
-        async with await self._client.chat.completions.create(
-            **asked, stream=True, stream_options={"include_usage": True}
-        ) as stream:
-            async for chunk in stream:
-                if text := answer.add(chunk):
-                    yield text_chunk(text)
-        yield answer.end()
-
-    def refusal(self, error: Exception) -> tuple[int | None, str] | None:
-        """What the API answered."""
-        with_status, of_network, any_of_api = self._errors
-        if not isinstance(error, any_of_api) or isinstance(error, of_network):
-            return None
-        status = error.status_code if isinstance(error, with_status) else None
-        return status, words_of(status, error.body, error.message)
+    def new_reader(self) -> AnswerReader:
+        """Return a reader for the chunks of one answer."""
+        return _CompletionReader(form.ENDINGS)
 
 
 def native_request(request: GenerateContentParameters) -> dict[str, Any]:
-    """The parameters of the call."""
-    messages: list[dict[str, Any]] = []
-    if system := read_system(request):
-        messages.append({"role": "system", "content": system})
+    """Return the parameters of the call."""
+    system = read_system(request)
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for turn in read_turns(request):
-        messages += _of_model(turn) if turn.is_model else _of_user(turn)
+        messages += _model_messages(turn) if turn.is_model else _user_messages(turn)
     native: dict[str, Any] = {"model": request.model, "messages": messages}
-    tools = [
-        {
-            "type": "function",
-            "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.schema)},
-        }
-        for tool in read_tools(request)
-    ]
-    return form.from_hook_llm_request(read_options(request), {**native, "tools": tools} if tools else native)
+    if tools := read_tools(request):
+        native["tools"] = [
+            {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+            for name, description, schema in tools
+        ]
+    return form.from_hook_llm_request(read_options(request), native)
 
 
-def _of_model(turn: Turn) -> Iterator[dict[str, Any]]:
+def _model_messages(turn: PlainTurn) -> Iterator[dict[str, Any]]:
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
-        for call in turn.of(Call)
+        for call in turn.of(ModelCall)
     ]
     message: dict[str, Any] = {"role": "assistant", "content": "".join(turn.of(str)) or None}
     yield {**message, "tool_calls": calls} if calls else message
 
 
-def _of_user(turn: Turn) -> Iterator[dict[str, Any]]:
-    # The results come first: they must follow the message with their calls.
-    for result in turn.of(Result):
+def _user_messages(turn: PlainTurn) -> Iterator[dict[str, Any]]:
+    # The API requires results right after the message with their calls.
+    for result in turn.of(ToolOutcome):
         yield {"role": "tool", "tool_call_id": result.id, "content": result.text}
     texts = turn.of(str)
     if media := turn.of(Media):
         parts = [{"type": "text", "text": text} for text in texts]
-        yield {"role": "user", "content": [*parts, *map(_of_media, media)]}
+        yield {"role": "user", "content": [*parts, *map(_media_part, media)]}
     elif texts:
         yield {"role": "user", "content": "\n\n".join(texts)}
 
 
-def _of_media(media: Media) -> dict[str, Any]:
-    if not media.mime_type.startswith("image/"):
-        return {"type": "text", "text": f"[a part of the type {media.mime_type} was left out here]"}
+def _media_part(media: Media) -> dict[str, Any]:
+    if not media.is_image:
+        return {"type": "text", "text": media.placeholder}
     data = base64.b64encode(media.data).decode()
     return {"type": "image_url", "image_url": {"url": f"data:{media.mime_type};base64,{data}"}}
 
 
-@dataclass(slots=True)
-class _PartialCall:
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-
-
-class _Answer:
-    """Puts the chunks of one answer together."""
-
-    def __init__(self) -> None:
-        self._calls: list[tuple[int, _PartialCall]] = []
-        self._ending: str | None = None
-        self._counts: tuple[int, int] | None = None
-
-    def add(self, chunk: Any) -> str:
-        """Takes a chunk and returns its text."""
-        if chunk.usage is not None:
-            self._counts = chunk.usage.prompt_tokens or 0, chunk.usage.completion_tokens or 0
+class _CompletionReader(AnswerReader):
+    def add(self, event: Any) -> str:
+        """Handle a chunk and return its text."""
+        if event.usage is not None:
+            self.counts = event.usage.prompt_tokens or 0, event.usage.completion_tokens or 0
         texts = []
-        for choice in chunk.choices or ():
+        for choice in event.choices or ():
             if choice.index:
                 continue
-            self._ending = choice.finish_reason or self._ending
+            self.ending = choice.finish_reason or self.ending
             for part in choice.delta.tool_calls or ():
                 self._add_call(part)
-            # A refusal is the model's text, too: hooks and the user shall see it.
+            # A refusal is text of the model too, which hooks and the user must see.
             texts += [choice.delta.content or "", choice.delta.refusal or ""]
         return "".join(texts)
 
-    def end(self) -> "GenerateContentResponse":
-        """The last chunk. Raises ModelError when the answer is not complete."""
-        if self._ending is None:
-            raise ModelError(NO_ENDING)
-        calls = [Call(call.id, call.name, read_arguments(call.arguments, call.name)) for _, call in self._calls]
-        return last_chunk(calls, form.ENDINGS.get(self._ending, "OTHER"), self._counts)
-
     def _add_call(self, part: Any) -> None:
-        index = len(self._calls) if part.index is None else part.index
-        last = next((call for number, call in reversed(self._calls) if number == index), None)
-        # Some servers number every call 0, and tell them apart by their ids.
-        if last is None or (part.id and last.id and part.id != last.id):
-            last = _PartialCall()
-            self._calls.append((index, last))
-        last.id = part.id or last.id
+        index = len(self.calls) if part.index is None else part.index
+        call = next((call for call in reversed(self.calls) if call.index == index), None)
+        # Some servers give every call the index 0, with different ids.
+        if call is None or (part.id and call.id and part.id != call.id):
+            call = PartialCall(index)
+            self.calls.append(call)
+        call.id = part.id or call.id
         if part.function is not None:
-            last.name += part.function.name or ""
-            last.arguments += part.function.arguments or ""
+            call.name += part.function.name or ""
+            call.json += part.function.arguments or ""

@@ -1,4 +1,4 @@
-"""A model that replays recorded answers, and the recorder. Needs no key and no network."""
+"""Replays recorded answers without a key or network, and records them."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookline.apps.agent.conversation.contents import to_json
-from hookline.apps.agent.models.model import Model
+from hookline.apps.agent.models.client import Model
 from hookline.errors import ModelError
 from hookline.formats.genai.sdk import response_from_json
 from hookline.protocol.llm import DEFAULT_CONTEXT_LIMIT, GenerateContentParameters
@@ -30,14 +30,14 @@ class ReplayModel:
         self._file = file
         self._lines = [
             (place := f"{file}:{number}", _replace(_chunks(text, place), _PLACEHOLDER, project_dir))
-            # Not splitlines(): a text may have characters such as U+2028, at which that would split.
+            # Not splitlines(), which also splits at characters such as U+2028.
             for number, text in enumerate(_read(file).split("\n"), 1)
             if text.strip()
         ]
         self._calls = 0
 
     async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":  # noqa: ARG002 - the answer does not depend on it
-        """The chunks of the next line. Raises ModelError when there is none left."""
+        """Return the chunks of the next line. Raises ModelError after the last one."""
         self._calls += 1
         if self._calls > (count := len(self._lines)):
             raise ModelError(
@@ -49,11 +49,11 @@ class ReplayModel:
             yield _response(chunk, f"{place}: chunk {number}")
 
     async def aclose(self) -> None:
-        """Does nothing: the file is not kept open."""
+        """Do nothing: the file is closed."""
 
 
 class Recorder:
-    """A model that also writes each complete answer to a file that `ReplayModel` can read."""
+    """Wraps a model, and writes each complete answer to a file for `ReplayModel`."""
 
     def __init__(self, model: Model, file: Path, *, project_dir: str) -> None:
         self._model = model
@@ -67,7 +67,7 @@ class Recorder:
             raise ModelError(f"can't record to {file}: {error.strerror}") from error
 
     async def stream(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
-        """The model's chunks; writes a line when the last one has arrived."""
+        """Return the model's chunks, and write a line after the last one."""
         chunks = []
         async with aclosing(self._model.stream(request)) as answer:
             async for chunk in answer:
@@ -78,7 +78,7 @@ class Recorder:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     async def aclose(self) -> None:
-        """Closes the model."""
+        """Close the model."""
         await self._model.aclose()
 
 
@@ -110,14 +110,14 @@ def _response(chunk: Any, place: str) -> "GenerateContentResponse":
     except ValueError as error:
         raise ModelError(f"{place} is not a Gemini response: {error}") from error
     if not response.model_fields_set:
-        # Unknown fields are dropped, so that it would be an empty answer.
+        # Unknown fields are dropped, which would leave an empty answer.
         known = '"candidates", "promptFeedback" or "usageMetadata"'
         raise ModelError(f"{place} is not a Gemini response: it has none of {known}")
     return response
 
 
 def _replace(value: Any, old: str, new: str) -> Any:
-    """The JSON value with a text replaced in every string, except in keys."""
+    """Return the JSON value with a text replaced in every string, except in keys."""
     match value:
         case str():
             return value.replace(old, new)

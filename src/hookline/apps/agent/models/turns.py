@@ -1,13 +1,16 @@
-"""A request in the SDK's types as plain turns, of which other APIs' messages are made; and their answers as chunks."""
+"""Reads requests of google-genai for the messages of other APIs, and turns their answers into its chunks."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.apps.agent.models.client import NO_ENDING, ClientModel
 from hookline.errors import ModelError
 from hookline.formats.genai import sdk
-from hookline.formats.genai.contents import field, parts_of, text_of_part, texts_of
+from hookline.formats.genai.contents import field as attribute
+from hookline.formats.genai.contents import parts_of, text_of_part, texts_of
 from hookline.formats.hook_format import listed
 from hookline.protocol.llm import GenerateContentParameters
 
@@ -15,8 +18,7 @@ if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class ModelCall(NamedTuple):
     """A tool call of the model."""
 
     id: str
@@ -24,81 +26,117 @@ class Call:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a tool call came to."""
+class ToolOutcome(NamedTuple):
+    """The result of a tool call."""
 
     id: str
     text: str
     is_error: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
-    """A picture, a sound or another file."""
+class Media(NamedTuple):
+    """An image, a sound or another file."""
 
     mime_type: str
     data: bytes
 
+    @property
+    def is_image(self) -> bool:
+        """True for an image, the only kind that the other APIs are sent."""
+        return self.mime_type.startswith("image/")
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+    @property
+    def placeholder(self) -> str:
+        """The text that replaces media of other kinds."""
+        return f"[a part of type {self.mime_type} was omitted here]"
+
+
+Piece = str | ModelCall | ToolOutcome | Media
+
+
+class PlainTurn(NamedTuple):
     """One message of the conversation."""
 
     is_model: bool
-    pieces: tuple[str | Call | Result | Media, ...]
+    pieces: tuple[Piece, ...]
 
     def of(self, kind: type[Any]) -> list[Any]:
-        """The pieces of one kind."""
+        """Return the pieces of one kind."""
         return [piece for piece in self.pieces if isinstance(piece, kind)]
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """A tool that the model may call."""
+@dataclass(slots=True)
+class PartialCall:
+    """A tool call whose arguments are still arriving as JSON."""
 
-    name: str
-    description: str
-    schema: Mapping[str, Any]
+    index: int
+    id: str = ""
+    name: str = ""
+    input: Mapping[str, Any] = field(default_factory=dict)
+    json: str = ""
 
 
-def read_turns(request: GenerateContentParameters) -> list[Turn]:
-    """The conversation; calls and results without an id, as Gemini's are, get one by their position."""
-    turns: list[Turn] = []
+class AnswerReader(ABC):
+    """Assembles the events of one streamed answer."""
+
+    def __init__(self, finish_reasons: Mapping[str, str]) -> None:
+        """`finish_reasons` maps the API's finish reasons to Gemini's."""
+        self.calls: list[PartialCall] = []
+        self.ending: str | None = None
+        """The API's finish reason; None until it arrives."""
+        self.counts: tuple[int, int] | None = None
+        """Input and output tokens."""
+        self._finish_reasons = finish_reasons
+
+    @abstractmethod
+    def add(self, event: Any) -> str:
+        """Handle an event and return its text."""
+
+    def end(self) -> "GenerateContentResponse":
+        """Return the last chunk. Raises ModelError if the answer is not complete."""
+        if self.ending is None:
+            raise ModelError(NO_ENDING)
+        calls = [
+            ModelCall(call.id, call.name, _read_arguments(call.json, call.name) or call.input) for call in self.calls
+        ]
+        return _last_chunk(calls, self._finish_reasons.get(self.ending, "OTHER"), self.counts)
+
+
+def read_turns(request: GenerateContentParameters) -> list[PlainTurn]:
+    """Return the conversation; calls and results without an id, such as Gemini's, get one from their position."""
+    turns: list[PlainTurn] = []
     waiting: list[str] = []
     for number, content in enumerate(listed(request.contents)):
         own_ids = iter(waiting)
         pieces = tuple(_pieces(parts_of(content), f"call_{number}", own_ids))
-        turn = Turn(field(content, "role") == "model", pieces)
-        waiting = [call.id for call in turn.of(Call)]
+        turn = PlainTurn(attribute(content, "role") == "model", pieces)
+        waiting = [call.id for call in turn.of(ModelCall)]
         if pieces:
             turns.append(turn)
     return turns
 
 
 def read_system(request: GenerateContentParameters) -> str:
-    """The system instruction; empty when there is none."""
-    instruction = field(request.config, "system_instruction")
+    """Return the system instruction, or an empty text."""
+    instruction = attribute(request.config, "system_instruction")
     return "".join(text for one in listed(instruction) for text in texts_of(one))
 
 
-def read_tools(request: GenerateContentParameters) -> list[Declaration]:
-    """The declared tools."""
-    declared = (
-        one for tool in field(request.config, "tools") or () for one in field(tool, "function_declarations") or ()
-    )
+def read_tools(request: GenerateContentParameters) -> list[tuple[str, str, Any]]:
+    """Return name, description and JSON Schema of each declared tool."""
     return [
-        Declaration(
-            field(one, "name") or "",
-            field(one, "description") or "",
-            field(one, "parameters_json_schema") or {"type": "object", "properties": {}},
+        (
+            attribute(one, "name") or "",
+            attribute(one, "description") or "",
+            attribute(one, "parameters_json_schema") or {"type": "object", "properties": {}},
         )
-        for one in declared
+        for tool in attribute(request.config, "tools") or ()
+        for one in attribute(tool, "function_declarations") or ()
     ]
 
 
-def read_arguments(text: str, tool: str) -> dict[str, Any]:
-    """The arguments that a model wrote as JSON. Raises ModelError: a tool must not run with a part of them."""
+def _read_arguments(text: str, tool: str) -> dict[str, Any]:
+    """Decode a call's arguments. Raises ModelError, because a tool must not run with a part of them."""
     try:
         arguments = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
@@ -109,12 +147,12 @@ def read_arguments(text: str, tool: str) -> dict[str, Any]:
 
 
 def text_chunk(text: str) -> "GenerateContentResponse":
-    """A piece of the answer's text."""
+    """Return a piece of the answer's text as a chunk."""
     return _chunk([sdk.types().Part(text=text)])
 
 
-def last_chunk(calls: Sequence[Call], ending: str, counts: tuple[int, int] | None) -> "GenerateContentResponse":
-    """The end of an answer: its tool calls, why it ended, and how many tokens came in and went out."""
+def _last_chunk(calls: Sequence[ModelCall], ending: str, counts: tuple[int, int] | None) -> "GenerateContentResponse":
+    """Return the chunk with the tool calls, the finish reason and the token counts."""
     types = sdk.types()
     parts = [
         types.Part(function_call=types.FunctionCall(id=call.id or None, name=call.name, args=dict(call.arguments)))
@@ -137,27 +175,69 @@ def _chunk(parts: list[Any], **facts: Any) -> "GenerateContentResponse":
     return chunk
 
 
-def _pieces(parts: Sequence[Any], new_id: str, waiting: Iterator[str]) -> Iterator[str | Call | Result | Media]:
+def _pieces(parts: Sequence[Any], new_id: str, waiting: Iterator[str]) -> Iterator[Piece]:
     for number, part in enumerate(parts):
-        text, call, result = text_of_part(part), field(part, "function_call"), field(part, "function_response")
-        media = field(part, "inline_data")
+        text, call, result = text_of_part(part), attribute(part, "function_call"), attribute(part, "function_response")
+        media = attribute(part, "inline_data")
         if call is not None:
-            own_id = field(call, "id") or f"{new_id}_{number}"
-            yield Call(own_id, field(call, "name") or "", field(call, "args") or {})
+            own_id = attribute(call, "id") or f"{new_id}_{number}"
+            yield ModelCall(own_id, attribute(call, "name") or "", attribute(call, "args") or {})
         elif result is not None:
             expected = next(waiting, f"{new_id}_{number}")
-            yield _result(field(result, "id") or expected, field(result, "response") or {})
+            yield _result(attribute(result, "id") or expected, attribute(result, "response") or {})
         elif media is not None:
-            yield Media(field(media, "mime_type") or "", field(media, "data") or b"")
+            yield Media(attribute(media, "mime_type") or "", attribute(media, "data") or b"")
         elif text:
-            # Thoughts are for the model that had them.
-            if not field(part, "thought"):
+            # Thoughts are only valid for the model that wrote them.
+            if not attribute(part, "thought"):
                 yield text
         elif text is None:
-            yield "[something that this model can't be sent was left out here]"
+            yield "[content that this model does not support was omitted here]"
 
 
-def _result(own_id: str, response: Mapping[str, Any]) -> Result:
+def _result(own_id: str, response: Mapping[str, Any]) -> ToolOutcome:
     error = response.get("error")
     value = response.get("output") if error is None else error
-    return Result(own_id, value if isinstance(value, str) else json.dumps(dict(response)), error is not None)
+    return ToolOutcome(own_id, value if isinstance(value, str) else json.dumps(dict(response)), error is not None)
+
+
+class VendorModel(ClientModel):
+    """A model behind the package `openai` or `anthropic`, which have the same exceptions."""
+
+    def __init__(self, name: str, vendor: Any, client: Any, **options: Any) -> None:
+        super().__init__(name, **options)
+        self._vendor = vendor
+        self._client = client
+
+    @abstractmethod
+    async def open(self, request: GenerateContentParameters) -> Any:
+        """Send a request, and return its stream of events."""
+
+    @abstractmethod
+    def new_reader(self) -> AnswerReader:
+        """Return a reader for the events of one answer."""
+
+    async def chunks(self, request: GenerateContentParameters) -> "AsyncGenerator[GenerateContentResponse]":
+        """Return the chunks of one attempt."""
+        answer = self.new_reader()
+        async with await self.open(request) as events:
+            async for event in events:
+                if text := answer.add(event):
+                    yield text_chunk(text)
+        yield answer.end()
+
+    def refusal(self, error: Exception) -> tuple[int | None, str] | None:
+        """Return the API's status and message."""
+        vendor = self._vendor
+        if not isinstance(error, vendor.APIError) or isinstance(error, vendor.APIConnectionError):
+            return None
+        body: Any = error.body
+        inner = body.get("error", body) if isinstance(body, Mapping) else None
+        text = inner.get("message") if isinstance(inner, Mapping) else None
+        message = text if isinstance(text, str) and text else error.message
+        status = error.status_code if isinstance(error, vendor.APIStatusError) else None
+        return status, message if status is None else f"{status}: {message}"
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()

@@ -1,4 +1,4 @@
-"""The common form of our own tools: a function with its description."""
+"""The base of the built-in tools: a function with its description."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from hookline.apps.agent.tool import Tool, ToolContext, failure
+from hookline.apps.agent.tool import AgentTool, ToolContext, failure
 from hookline.apps.agent.tools.paths import leaves_project, locate, missing, with_short_paths
 from hookline.client.triggers.results import ToolResult
 from hookline.extensions import lazy_module
@@ -26,7 +26,7 @@ Work = Callable[[Arguments, ToolContext, threading.Event], ToolResult]
 
 OUTPUT_BYTES = 1024 * 1024
 
-# Other names that models use for an argument; hooks and the tool see only its proper name.
+# Other names that models use for an argument; hooks and the tool see only the canonical one.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "file_path": ("path", "absolute_path"),
     "path": ("dir_path", "absolute_path"),
@@ -35,34 +35,34 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltInTool(Tool):
-    """One of our own tools; one that is read-only needs approval only outside the project."""
+class BuiltInTool(AgentTool):
+    """A built-in tool. Read-only ones need approval only outside the project."""
 
     question: Callable[[Arguments], str]
-    """What a call does, as the end of a sentence."""
+    """Returns the effect of a call, as the end of a sentence."""
     run: Run
     must_exist: str = ""
-    """The advice when the file is missing, for a tool that needs it to exist; empty for others."""
+    """The advice if the file is missing, for a tool that needs it; empty for others."""
 
     def normalize(self, arguments: Arguments) -> dict[str, Any]:
-        """The arguments under their proper names; if both names are given, the proper one wins."""
-        proper = {alias: name for name in self.parameters["properties"] for alias in _ALIASES.get(name, ())}
-        renamed = {proper[name]: value for name, value in arguments.items() if name in proper}
-        return renamed | {name: value for name, value in arguments.items() if name not in proper}
+        """Return the arguments under their canonical names, which win over other names."""
+        canonical = {alias: name for name in self.parameters["properties"] for alias in _ALIASES.get(name, ())}
+        renamed = {canonical[name]: value for name, value in arguments.items() if name in canonical}
+        return renamed | {name: value for name, value in arguments.items() if name not in canonical}
 
     def fault(self, arguments: Arguments, context: ToolContext) -> str | None:
-        """Says that a file is missing; not outside the project, where even that is for the user to allow."""
+        """Return that a file is missing; outside the project, the user must approve even that information."""
         if not self.must_exist or leaves_project(arguments, context):
             return None
         path = locate(arguments["file_path"], context)
         try:
             is_missing = not path.exists()
         except (OSError, ValueError):
-            return None  # the tool says what is wrong with it
+            return None  # the tool reports it
         return f"{missing(path, context)} {self.must_exist}" if is_missing else None
 
     def needs_approval(self, arguments: Arguments, context: ToolContext) -> str | None:
-        """What the user has to allow, or None."""
+        """Return what the user must approve, or None."""
         is_outside = leaves_project(arguments, context)
         if self.is_read_only and not is_outside:
             return None
@@ -71,7 +71,7 @@ class BuiltInTool(Tool):
         )
 
     async def execute(self, arguments: Arguments, context: ToolContext) -> ToolResult:
-        """Runs the tool; an error of the operating system becomes a message."""
+        """Run the tool; OSError and ValueError become messages."""
         try:
             return await self.run(arguments, context)
         except OSError as error:
@@ -82,30 +82,27 @@ class BuiltInTool(Tool):
 
 
 def parameters(required: tuple[str, ...], **properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an object with these properties; other properties are allowed and ignored."""
+    """Return the JSON Schema of an object with these properties; others are ignored."""
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
 def string(description: str, **rules: Any) -> dict[str, Any]:
-    """The schema of a text."""
+    """Return the schema of a string."""
     return {"type": "string", "description": description, **rules}
 
 
 def integer(description: str, **rules: Any) -> dict[str, Any]:
-    """The schema of a whole number."""
+    """Return the schema of an integer."""
     return {"type": "integer", "description": description, **rules}
 
 
 def counted(number: int, word: str) -> str:
-    """`1 line`, `2 lines`."""
+    """Return `1 line`, `2 lines`."""
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def in_thread(work: Work) -> Run:
-    """Runs blocking work in a thread; cancelling sets the work's stop event and waits until it has ended.
-
-    A cancelled call must not change a file afterwards.
-    """
+    """Run blocking work in a thread; cancelling sets its stop event and waits, so that no file changes afterwards."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolResult:
         stop = threading.Event()
@@ -123,8 +120,7 @@ def in_thread(work: Work) -> Run:
 async def run_child(
     command: str, *, stdin: bytes = b"", directory: Path, context: ToolContext, timeout_ms: float
 ) -> "ChildOutcome":
-    """Runs a command as hooks are run; cancelling this ends its whole process group first."""
-    # Imported here, so that an agent without hooks and commands loads nothing of the engine.
+    """Run a command like a hook; cancelling this ends its whole process group first."""
     # A copy: the environment may change while the command is waiting to start.
     environ = dict(context.environ)
     job = batch.ChildJob(command=command, stdin=stdin, cwd=str(directory), env=environ, timeout_ms=timeout_ms)

@@ -1,4 +1,4 @@
-"""Resolves the model's paths, and checks whether they are inside the project."""
+"""Resolves paths of the model, and checks whether they are inside the project."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -11,25 +11,25 @@ _PATH_ARGUMENTS = ("file_path", "path", "directory")
 
 
 def locate(path: str, context: ToolContext) -> Path:
-    """The absolute path, relative to the project; links are not resolved."""
+    """Return the absolute path, relative to the project; links are not resolved."""
     if path == "~" or path.startswith("~/"):
         path = context.environ.get("HOME", "~") + path[1:]
     return Path(os.path.normpath(context.project / path))
 
 
 def leaves_project(arguments: Mapping[str, Any], context: ToolContext) -> bool:
-    """True when any path among the arguments leads out of the project, also through links."""
+    """Return True if any path argument leads out of the project, links included."""
     return any(is_outside(path, context) for path in path_arguments(arguments))
 
 
 def path_arguments(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Those arguments that are paths."""
+    """Yield the arguments that are paths."""
     given = (arguments.get(name) for name in _PATH_ARGUMENTS)
     return (path for path in given if isinstance(path, str))
 
 
 def short(path: str, context: ToolContext) -> str:
-    """A path of the model as people read it: relative inside the project, `~/…` elsewhere in the home directory."""
+    """Return a path for the user: relative inside the project, `~/…` inside the home directory."""
     home = context.environ.get("HOME", "").rstrip("/")
     for base, prefix in ((os.path.normpath(context.project), ""), (home, "~/")):
         if base.strip("/") and path.startswith(f"{base}/"):
@@ -38,20 +38,20 @@ def short(path: str, context: ToolContext) -> str:
 
 
 def with_short_paths(arguments: Mapping[str, Any], context: ToolContext) -> Mapping[str, Any]:
-    """The arguments with their paths as people read them."""
+    """Return the arguments with short paths."""
     paths = {name: short(path, context) for name in _PATH_ARGUMENTS if isinstance(path := arguments.get(name), str)}
     return {**arguments, **paths}
 
 
 def shown(path: Path, context: ToolContext) -> str:
-    """The path for messages: relative to the project when it is inside."""
+    """Return a path for messages: relative inside the project."""
     project = os.path.normpath(context.project)
     name = os.path.relpath(path, project) if path.is_relative_to(project) else str(path)
     return "the project's directory" if name == "." else printable(name)
 
 
 def missing(path: Path, context: ToolContext) -> str:
-    """Says that there is no such file, and which of its directories exists."""
+    """Return the message about a missing file, with the nearest directory that exists."""
     parent = path.parent
     while not parent.is_dir():
         parent = parent.parent
@@ -59,18 +59,18 @@ def missing(path: Path, context: ToolContext) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with bytes of file names that are not UTF-8 replaced."""
+    """Replace bytes of file names that are not UTF-8."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def is_outside(path: str, context: ToolContext) -> bool:
-    """True when a path leads out of the project, also through links."""
+    """Return True if a path leads out of the project, links included."""
     real = resolved(path, context)
     return real is None or not Path(real).is_relative_to(os.path.realpath(context.project))
 
 
 def resolved(path: str, context: ToolContext) -> str | None:
-    """The absolute path with its links followed, as it was the first time; None when it can't be resolved."""
+    """Return the real path as first resolved in this call, or None if it can't be resolved."""
     if (known := context.real_paths.get(path)) is not None:
         return known
     try:
@@ -83,11 +83,11 @@ def resolved(path: str, context: ToolContext) -> str | None:
 
 
 def real_path(path: str, context: ToolContext) -> str:
-    """The real path to open. Raises OSError or ValueError for a path that can't be resolved."""
+    """Return the real path to open. Raises OSError or ValueError if it can't be resolved."""
     return resolved(path, context) or os.path.realpath(locate(path, context), strict=True)
 
 
 def resolve_paths(arguments: Mapping[str, Any], context: ToolContext) -> None:
-    """Resolves the paths among the arguments, so that every later check and the tool use the same real paths."""
+    """Resolve the path arguments, so that every later check and the tool use the same real paths."""
     for path in path_arguments(arguments):
         resolved(path, context)

@@ -1,7 +1,7 @@
 """Opens files by their real path, without following links.
 
-A path is resolved once, before it is checked. What was checked is opened: directory by directory, each relative to the
-descriptor of the one above. If a component was replaced by a link in the meantime, opening fails.
+A path is resolved once, before it is checked. It is opened directory by directory, each relative to the descriptor of
+the one above. If a component was replaced by a link after the check, opening fails.
 """
 
 import errno
@@ -22,9 +22,9 @@ class ChangedPathError(OSError):
 
 @contextmanager
 def parent_of(path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
-    """The descriptor of the directory that holds a real path, and the name in it.
+    """Open the directory that holds a real path, and return its descriptor and the file name.
 
-    `create` makes the directories that are missing.
+    `create` makes missing directories.
     """
     *above, name = Path(path).parts
     descriptor = _walk(path, above, create=create)
@@ -35,13 +35,13 @@ def parent_of(path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
 
 
 def open_real(path: str, flags: int) -> int:
-    """A descriptor of the file with this real path; ChangedPathError if a component is a link."""
+    """Open the file with this real path. Raises ChangedPathError if a component is a link."""
     with parent_of(path) as (directory, name):
         return _open(path, name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, directory)
 
 
 def open_real_directory(path: str) -> int:
-    """A descriptor of the directory with this real path; ChangedPathError if a component is a link."""
+    """Open the directory with this real path. Raises ChangedPathError if a component is a link."""
     return _walk(path, Path(path).parts, create=False)
 
 
@@ -67,7 +67,7 @@ def _make_directory(name: str, descriptor: int) -> None:
     except FileExistsError:
         pass
     except OSError as error:
-        # A directory that exists may be in a place where no directory can be made.
+        # An existing directory below one without write permission causes this error as well.
         if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
             raise
 

@@ -1,4 +1,4 @@
-"""The tools that search many files."""
+"""The tools `glob` and `search_file_content`."""
 
 import json
 import shlex
@@ -19,12 +19,12 @@ MAX_PATHS = 1000
 MAX_MATCHES = 300
 SECONDS = 15.0
 
-# Time for the seeker to stop by itself and report the matches so far.
+# Time for the search process to stop by itself and report the matches so far.
 _GRACE_S = 3.0
 _STOPPED: Mapping[str | None, str] = {
     None: "",
     "limit": ", and there are more: narrow {}",
-    "time": " before the time was up, and did not search everywhere: narrow {}",
+    "time": " before the time limit, and did not search everywhere: narrow {}",
 }
 
 
@@ -38,7 +38,7 @@ async def _glob(arguments: Arguments, context: ToolContext) -> ToolResult:
 async def _seek(
     arguments: Arguments, context: ToolContext, *, is_glob: bool = False, seconds: float = SECONDS
 ) -> ToolResult:
-    """The files whose path matches, or the lines of files that match, as far as they were found."""
+    """Return the matching paths, or the matching lines of files."""
     root = locate(arguments.get("path") or ".", context)
     if not root.exists():
         return failure(f"There is no {shown(root, context)}.")

@@ -19,7 +19,7 @@ else:
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
-# The model gets the beginning of a long output and more of its end, where results usually are.
+# Of a long output, the model gets the beginning and a larger part of the end, where results usually are.
 HEAD_CHARS = 10_000
 TAIL_CHARS = 20_000
 
@@ -30,7 +30,6 @@ async def _run_shell_command(arguments: Arguments, context: ToolContext) -> Tool
         return failure(f"{shown(directory, context)} is not a directory, so the command was not run.")
     timeout_ms = min(arguments.get("timeout") or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
     # One stream keeps errors in order; on one line, so that line numbers in error messages are right.
-    # Imported here, so that an agent without hooks and commands loads nothing of the engine.
     command, more = env_file.with_session_env(f"exec 2>&1; {arguments['command']}", context.session_id)
     if more:
         context = replace(context, environ={**context.environ, **more})
@@ -52,9 +51,9 @@ def _output(outcome: "ChildOutcome") -> str:
     text = (outcome.stdout + outcome.stderr).decode("utf-8", "replace").rstrip("\n")
     dropped = len(text) - HEAD_CHARS - TAIL_CHARS
     if dropped > 0:
-        text = f"{text[:HEAD_CHARS]}\n[{dropped} characters left out]\n{text[-TAIL_CHARS:]}"
+        text = f"{text[:HEAD_CHARS]}\n[{dropped} characters omitted]\n{text[-TAIL_CHARS:]}"
     if outcome.stdout_truncated:
-        text += "\n[The output was too long, and its end is lost. Write it to a file, or filter it.]"
+        text += "\n[The output was too long, and its end was dropped. Write it to a file, or filter it.]"
     return text
 
 

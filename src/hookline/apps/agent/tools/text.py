@@ -1,4 +1,4 @@
-"""Reads and writes text files by their real paths: some lines of a file of any size, or the whole of a file."""
+"""Reads and writes text files by their real paths."""
 
 import os
 import stat
@@ -22,23 +22,23 @@ _MEGABYTE = 1024 * 1024
 
 
 class NotTextError(ValueError):
-    """The file is not text; the message says why, as the end of a sentence."""
+    """The file is not text; the message is the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt:
-    """Some lines of a file."""
+    """Lines of a file."""
 
     text: str
     count: int
     skipped: int
-    """How many lines were skipped; fewer than asked for when the file is shorter."""
+    """The number of skipped lines; smaller than requested if the file is shorter."""
     has_more: bool
     has_cut_lines: bool
 
 
 def read_lines(path: str, skip: int, limit: int | None, stop: threading.Event) -> Excerpt:
-    """The lines after `skip` lines: at most `limit`, and at most what can be shown at once."""
+    """Return the lines after `skip` lines: at most `limit`, and at most the maximum of one call."""
     wanted = MAX_LINES if limit is None else min(int(limit), MAX_LINES)
     with _open(path) as file:
         if b"\0" in file.read(_SAMPLE_BYTES):
@@ -60,7 +60,7 @@ def read_lines(path: str, skip: int, limit: int | None, stop: threading.Event) -
 
 
 def read_text(path: str) -> str:
-    """The whole text of a file, with its line endings unchanged."""
+    """Return the whole text of a file, with its line endings unchanged."""
     with _open(path) as file:
         data = file.read(MAX_TEXT_BYTES + 1)
     if len(data) > MAX_TEXT_BYTES:
@@ -72,7 +72,7 @@ def read_text(path: str) -> str:
 
 
 def write_text(path: str, text: str) -> bool:
-    """Writes the file atomically, and returns whether it is new.
+    """Write the file atomically, and return True if it is new.
 
     Creates missing directories, and keeps the permissions of an existing file.
     """
@@ -90,7 +90,7 @@ def write_text(path: str, text: str) -> bool:
 
 
 def _create(path: str, name: str, directory: int) -> bool:
-    """Creates the file empty, so that it gets its permissions from the umask; False if it is there already."""
+    """Create the file empty, with permissions from the umask. Return False if it exists."""
     try:
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=directory))
     except FileExistsError:
@@ -99,7 +99,7 @@ def _create(path: str, name: str, directory: int) -> bool:
             raise ChangedPathError(path) from None
         _require_regular(mode)
         if not os.access(name, os.W_OK, dir_fd=directory):
-            # Replacing the file would succeed in spite of its permissions.
+            # Replacing the file would succeed despite its permissions.
             raise PermissionError(13, "the file is read-only", path) from None
         return False
     except OSError as error:
@@ -109,8 +109,8 @@ def _create(path: str, name: str, directory: int) -> bool:
 
 
 def _open(path: str) -> BinaryIO:
-    """A regular file. Raises OSError or NotTextError for anything else, and never blocks."""
-    # Without O_NONBLOCK, opening a pipe waits for its other end.
+    """Open a regular file. Raises OSError or NotTextError for anything else, and never blocks."""
+    # Without O_NONBLOCK, opening a FIFO waits for a writer.
     descriptor = open_real(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         _require_regular(os.fstat(descriptor).st_mode)
@@ -128,7 +128,7 @@ def _require_regular(mode: int) -> None:
 
 
 def _next_line(file: BinaryIO) -> tuple[bytes, bool]:
-    """The next line, cut to the maximum length, and whether it was cut; empty at EOF."""
+    """Return the next line, cut to the maximum length, and whether it was cut; empty at EOF."""
     line = file.readline(MAX_LINE_BYTES)
     if not line or line.endswith(b"\n") or len(line) < MAX_LINE_BYTES:
         return line, False

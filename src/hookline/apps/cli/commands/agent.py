@@ -17,14 +17,14 @@ import os
 import select
 import signal
 import sys
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hookline.apps.agent.approval.approver import Approver, Reply, Request
+from hookline.apps.agent.approval.approver import ApprovalRequest, Approver, UserReply
 from hookline.apps.agent.loop import DEFAULT_MAX_TURNS
 from hookline.apps.agent.mcp.client import connected_mcp_servers
-from hookline.apps.agent.models.model import Model
+from hookline.apps.agent.models.client import Model
 from hookline.apps.agent.tool import ToolContext
 from hookline.apps.agent.toolbox import default_toolbox
 from hookline.apps.cli.interrupt import run_loop
@@ -42,7 +42,6 @@ from hookline.apps.cli.terminal.session import (
     past_session,
     project_of,
 )
-from hookline.apps.cli.terminal.waiting import Waiting
 from hookline.errors import HooklineError, MissingExtraError, UsageError
 from hookline.extensions import lazy_module
 from hookline.protocol.events import SessionEndReason, SessionStartSource
@@ -163,15 +162,14 @@ async def _answer(given: argparse.Namespace, prompt: str) -> int:
     return 0
 
 
-def _person(given: argparse.Namespace, waiting: Waiting | None) -> Approver | None:
+def _person(given: argparse.Namespace) -> Approver | None:
     """Asks the user; None where there is none, or where they would not see the question."""
     if given.headless or not sys.stdin.isatty() or not sys.stderr.isatty():
         return None
     context = ToolContext(project=Path(project_of(given)), environ=os.environ)
 
-    async def asked(request: Request) -> Reply:
-        with nullcontext() if waiting is None else waiting.paused():
-            return await ask(request, context, PlainTerminal())
+    async def asked(request: ApprovalRequest) -> UserReply:
+        return await ask(request, context, PlainTerminal())
 
     return asked
 
@@ -184,7 +182,7 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
         model=model,
         toolbox=toolbox,
         listener=output.listen,
-        person=_person(given, output.waiting),
+        person=_person(given),
         session_id=given.session_id,
         past=past,
     )
@@ -194,8 +192,7 @@ async def _answer_with(given: argparse.Namespace, prompt: str, model: Model, out
     async with connected_mcp_servers(session.config, toolbox, output.listen):
         try:
             agent.start(SessionStartSource.STARTUP if past is None else SessionStartSource.RESUME)
-            async with nullcontext() if output.waiting is None else output.waiting.busy():
-                await agent.run(prompt)
+            await agent.run(prompt)
         except asyncio.CancelledError:
             await agent.abandon()
             raise

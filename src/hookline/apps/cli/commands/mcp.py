@@ -77,7 +77,7 @@ def run(given: argparse.Namespace) -> int:
 async def _serve(given: argparse.Namespace, name: str, headers: Mapping[str, str]) -> int:
     config = make_config(given, fired_by=FiredBy.GATEWAY)
     report_unusable_hooks(config)
-    server: gateway.Server
+    server: gateway.UpstreamServer
     if given.url:
         server = http.HttpServer(name, given.url, headers)
     else:

@@ -8,7 +8,6 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Any, TextIO
 
 from hookline.apps.cli.main import terminal_columns
@@ -97,36 +96,4 @@ class ProgressBar:
         """Removes it."""
         if self._is_shown:
             self._stream.write("\r\x1b[K")
-            self._stream.flush()
-
-
-class StatusLine:
-    """One line on a terminal that is drawn again and again, and disappears."""
-
-    _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-    _PLAIN_FRAMES = "-\\|/"
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        is_unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
-        self._frames = self._FRAMES if is_unicode else self._PLAIN_FRAMES
-        self._count = 0
-        self._is_shown = False
-
-    def show(self, text: str) -> None:
-        """Draws the text behind the next picture of the spinner."""
-        frame = self._frames[self._count % len(self._frames)]
-        self._count += 1
-        self._is_shown = True
-        self._write(f"\r\x1b[K{frame} {text}")
-
-    def hide(self) -> None:
-        """Removes it."""
-        if self._is_shown:
-            self._is_shown = False
-            self._write("\r\x1b[K")
-
-    def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # the terminal is gone, or can't show a character
-            self._stream.write(text)
             self._stream.flush()

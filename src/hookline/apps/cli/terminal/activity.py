@@ -1,18 +1,18 @@
-"""What the agent is waiting for, in a few words: the slowest hook, the tools that run, or the model."""
+"""The text of the status line: the slowest hook, the running tool, or the model."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hookline.apps.agent.events import Event, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
+from hookline.apps.agent.events import AgentEvent, HookEnded, HooksFinished, HooksStarted, ToolCallChanged
 from hookline.apps.agent.tool import CallStatus
 
 PATIENCE_S = 0.3
-"""What takes less than this is not worth a word."""
+"""Shorter activities are not shown."""
 
 
 @dataclass(slots=True)
-class _Run:
+class _HookGroup:
     """Hooks of one event that run together."""
 
     event: str
@@ -22,30 +22,30 @@ class _Run:
 
 
 class Activity:
-    """Follows the agent's events and says what is being waited for."""
+    """Tracks the agent's events."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.begin("thinking")
 
     def begin(self, default: str) -> None:
-        """Starts over; `default` is said when neither hooks nor tools run."""
-        self._runs: list[_Run] = []
+        """Reset; `default` is the text while neither hooks nor tools run."""
+        self._runs: list[_HookGroup] = []
         self._tools: dict[str, tuple[str, float]] = {}
         self._since = self._clock()
         self._default = default
 
-    def listen(self, event: Event) -> None:
-        """Takes in what the agent tells."""
+    def listen(self, event: AgentEvent) -> None:
+        """Handle an event."""
         now = self._clock()
         match event:
             case HooksStarted() if event.is_awaited:
-                self._runs.append(_Run(event.event, list(event.hooks), now, event.messages))
+                self._runs.append(_HookGroup(event.event, list(event.hooks), now, event.messages))
             case HookEnded():
                 running = (run.hooks for run in self._runs if run.event == event.event and event.hook in run.hooks)
                 next(running, [event.hook]).remove(event.hook)
             case HooksFinished():
-                # Of several at the same time, the one of which the fewest still run.
+                # Of several groups, the one with the fewest running hooks.
                 runs = [run for run in self._runs if run.event == event.event]
                 if runs:
                     self._runs.remove(min(runs, key=lambda run: len(run.hooks)))
@@ -59,7 +59,7 @@ class Activity:
             self._since = now
 
     def text(self) -> str | None:
-        """What is being waited for; None while nothing has taken long."""
+        """Return the current activity, or None if it is short."""
         now = self._clock()
         run = next((run for run in self._runs if run.hooks), None)
         if run is not None:

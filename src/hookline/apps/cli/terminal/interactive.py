@@ -10,10 +10,10 @@ from contextlib import AsyncExitStack, aclosing
 from importlib.metadata import version
 from typing import Any
 
-from hookline.apps.agent.approval.approver import Approval, Reply, Request
+from hookline.apps.agent.approval.approver import Approval, ApprovalRequest, UserReply
 from hookline.apps.agent.conversation.transcript import PastSession
 from hookline.apps.agent.mcp.client import connected_mcp_servers
-from hookline.apps.agent.models.model import Model
+from hookline.apps.agent.models.client import Model
 from hookline.apps.agent.tool import ToolContext
 from hookline.apps.agent.toolbox import default_toolbox
 from hookline.apps.cli.terminal.keyboard import Keyboard
@@ -21,7 +21,7 @@ from hookline.apps.cli.terminal.output import stopped
 from hookline.apps.cli.terminal.permission import ask
 from hookline.apps.cli.terminal.screen import Terminal
 from hookline.apps.cli.terminal.session import (
-    Session,
+    AgentSession,
     cancel_on,
     how_to_resume,
     make_session,
@@ -45,9 +45,9 @@ EXIT_INTERRUPTED = 130
 
 
 async def run_interactive(given: argparse.Namespace) -> int:
-    """Runs the conversation until the user leaves, and returns the exit code."""
+    """Run the conversation until the user leaves, and return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Not every terminal has all the characters that a model writes.
+        # The terminal's encoding may lack characters that a model writes.
         sys.stdout.reconfigure(errors="replace")
     terminal = Terminal()
     async with aclosing(open_model(given, terminal.listen)) as model:
@@ -55,7 +55,7 @@ async def run_interactive(given: argparse.Namespace) -> int:
 
 
 class _Conversation:
-    """Reads lines and lets the agent answer them; Ctrl-C cancels what is running, and not the conversation."""
+    """Reads lines and runs the agent; Ctrl-C cancels the running turn, not the conversation."""
 
     def __init__(self, given: argparse.Namespace, model: Model, terminal: Terminal) -> None:
         self._given = given
@@ -67,10 +67,10 @@ class _Conversation:
         self._open_session(given.session_id, self._past)
         self._running: asyncio.Future[Any] | None = None
         self._interrupts = 0
-        """How often Ctrl-C was pressed since the last line."""
+        """The number of Ctrl-C since the last line."""
 
     async def hold(self) -> int:
-        """Runs the conversation, and always ends the session."""
+        """Run the conversation, and always end the session."""
         self._watch_signals()
         servers = connected_mcp_servers(self._session.config, self._toolbox, self._terminal.listen)
         async with AsyncExitStack() as stack:
@@ -83,14 +83,14 @@ class _Conversation:
                 self._session.agent.start(SessionStartSource.RESUME if self._past else SessionStartSource.STARTUP)
                 reason, code = await self._talk()
                 await self._end_session(reason)
-                self._say_how_to_resume()
+                self._print_resume_command()
             except BaseException:
                 await self._session.agent.abandon()
                 raise
             return code
 
     def _open_session(self, session_id: str | None = None, past: PastSession | None = None) -> None:
-        self._session: Session = make_session(
+        self._session: AgentSession = make_session(
             self._given,
             model=self._model,
             toolbox=self._toolbox,
@@ -115,13 +115,13 @@ class _Conversation:
             self._terminal.show_past(self._past)
 
     async def _acknowledge_trust(self) -> None:
-        """The greeting has said which hooks wait for trust."""
+        """Suppress the notice about untrusted hooks, because the greeting counts them."""
         if (system := self._session.config.get_hook_system()) is not None:
             await system.initialize()
             system.trust_notice.acknowledge()
 
     async def _talk(self) -> tuple[SessionEndReason, int]:
-        """Handles lines until the user leaves; returns why, and the exit code."""
+        """Handle lines until the user leaves. Return the reason and the exit code."""
         while True:
             try:
                 line = (await self._keyboard.read_line()).strip()
@@ -174,8 +174,8 @@ class _Conversation:
         self._session.agent.start(SessionStartSource.CLEAR)
         self._terminal.say(f"A new session: {self._session.config.get_session_id()}", "dim")
 
-    def _say_how_to_resume(self) -> None:
-        """Says how to come back, if there is something to come back to."""
+    def _print_resume_command(self) -> None:
+        """Print the command that resumes the session, if there is one."""
         if (command := how_to_resume(self._given, self._session)) is not None:
             self._terminal.say(f"To resume: {command}", "dim")
 
@@ -185,7 +185,7 @@ class _Conversation:
             await agent.abandon()
 
     async def _work(self, work: Coroutine[Any, Any, Any], doing: str = "thinking") -> bool:
-        """Runs something that Ctrl-C can cancel, and prints its error; False when it was cancelled."""
+        """Run something that Ctrl-C can cancel, and print its error. Return False if it was cancelled."""
         done = await self._until_done(work, doing)
         if done.cancelled():
             self._terminal.say("Cancelled.", "yellow")
@@ -197,7 +197,7 @@ class _Conversation:
         return True
 
     async def _until_done(self, work: Coroutine[Any, Any, Any], doing: str) -> asyncio.Future[Any]:
-        """The finished or cancelled work; while it runs, a status line says what the agent is waiting for."""
+        """Run the work with a status line, and return its future, done or cancelled."""
         running = self._running = asyncio.ensure_future(work)
         try:
             with self._keyboard.silenced():
@@ -211,31 +211,31 @@ class _Conversation:
             self._running = None
         return running
 
-    async def _approve(self, request: Request) -> Reply:
+    async def _approve(self, request: ApprovalRequest) -> UserReply:
         with self._terminal.paused():
             try:
                 return await ask(request, ToolContext.of(self._session.config), self)
             except KeyboardInterrupt:
                 self._interrupt()
-                # Wait to be cancelled with the rest of the turn.
+                # The rest of the turn is cancelled, this included.
                 await asyncio.Event().wait()
-                return Reply(Approval.REFUSE)
+                return UserReply(Approval.REFUSE)
 
     def show(self, text: str, mark: str | None = None) -> None:
-        """Prints a line of a question."""
+        """Print a line of a question."""
         self._terminal.show_row(text, mark)
 
     async def read(self, question: str) -> str:
-        """The answer to a question."""
+        """Return the answer to a question."""
         return await self._keyboard.answer(question)
 
     def _watch_signals(self) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
-        # Hooks and tools have sessions of their own, so closing the terminal does not end them.
+        # Hooks and tools run in other sessions (setsid), so closing the terminal does not end them.
         cancel_on(signal.SIGTERM, signal.SIGHUP)
 
     def _interrupt(self) -> None:
         if not self._keyboard.interrupt() and self._running is not None:
             self._interrupts += 1
-            self._terminal.activity.begin("cancelling; press Ctrl-C again to leave at once")
+            self._terminal.activity.begin("cancelling; press Ctrl-C again to quit immediately")
             self._running.cancel()

@@ -1,4 +1,4 @@
-"""Keyboard input: lines with editing and a history, and answers to questions."""
+"""Keyboard input: lines with editing and history, and answers to questions."""
 
 import asyncio
 import os
@@ -37,24 +37,24 @@ class Keyboard:
 
     @property
     def has_text(self) -> bool:
-        """True when the last line was not empty, even if it was not sent."""
+        """True if the last line was not empty, even if it was not sent."""
         return bool(self._lines.default_buffer.text)
 
     async def read_line(self) -> str:
-        """The next line; output that is printed meanwhile appears above it."""
+        """Return the next line; output is printed above it."""
         return await self._ask(self._lines, "> ")
 
     async def answer(self, question: str) -> str:
-        """The answer to a question; keys typed before the question are discarded."""
+        """Return the answer to a question; keys typed before the question are discarded."""
         clear_typeahead(self._answers.input)
         discard_input()
         try:
             return await self._ask(self._answers, question)
         finally:
-            mark_pastes(on=True)  # the prompt has ended that, and the agent goes on working
+            mark_pastes(on=True)  # the prompt switched it off, and the agent is still working
 
     def interrupt(self) -> bool:
-        """Acts like Ctrl-C, for a SIGINT that was sent to the process; False when no line or answer is awaited."""
+        """Act like Ctrl-C, for a SIGINT to the process. Return False if no input is awaited."""
         if self._asking is None:
             return False
         future = self._asking.app.future
@@ -68,9 +68,9 @@ class Keyboard:
 
     @contextmanager
     def silenced(self) -> Iterator[None]:
-        """Turns off echo while the agent works; keys typed meanwhile are kept for the next line.
+        """Turn off echo while the agent works; keys typed then go to the next line.
 
-        Text that is pasted meanwhile is marked, so that several lines of it become one message.
+        Pasted text is marked, so that several lines of it become one message.
         """
         try:
             before = termios.tcgetattr(sys.stdin)
@@ -103,7 +103,7 @@ class Keyboard:
 
 
 class _PrivateHistory(FileHistory):
-    """A history file; when a line can't be saved (a full disk), only the history lacks it."""
+    """A history file that ignores write errors."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError):

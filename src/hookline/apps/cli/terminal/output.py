@@ -1,4 +1,4 @@
-"""The output of `hookline agent` without a dialogue: text for people, one JSON object or a stream for programs."""
+"""The output of `hookline agent --prompt`: text for users, one JSON object or a stream of JSON for programs."""
 
 import io
 import sys
@@ -8,31 +8,30 @@ from typing import Any
 import msgspec
 
 from hookline.apps.agent.events import (
-    Event,
+    AgentEvent,
     HistoryCompressed,
     ModelText,
-    Note,
+    Notice,
     SessionStarted,
     ToolCallChanged,
     TurnEnded,
 )
-from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.tool import AgentCall, CallStatus
 from hookline.apps.cli.report.printer import Prose, print_lines, print_wire
 from hookline.apps.cli.report.style import Style
-from hookline.apps.cli.terminal.waiting import Waiting
 from hookline.protocol.text.json_text import to_plain
 from hookline.protocol.text.readable import plain, text_lines
 from hookline.protocol.text.strings import warn_user
 
 MAX_LINES = 20
-"""How many lines of a tool's result are shown."""
+"""The number of lines that are shown of a tool's result."""
 _HEAD_LINES = 12
 
 _ENDINGS = (CallStatus.SUCCESS, CallStatus.ERROR, CallStatus.CANCELLED, CallStatus.IDLE)
 
 
 class TextOutput:
-    """Prints the answer, or why there is none, on stdout and everything else on stderr."""
+    """Prints the answer, or why there is none, on stdout, and everything else on stderr."""
 
     def __init__(self) -> None:
         self._style = Style(sys.stderr)
@@ -40,18 +39,15 @@ class TextOutput:
             # A reason must be printed even if the terminal's encoding lacks one of its characters.
             sys.stdout.reconfigure(errors="backslashreplace")
         self._prose = Prose(sys.stdout)
-        self.waiting = Waiting()
-        """What is being waited for, on a terminal."""
 
-    def listen(self, event: Event) -> None:
-        """Prints the events that matter to a person."""
-        self.waiting.listen(event)
+    def listen(self, event: AgentEvent) -> None:
+        """Print the events that concern the user."""
         match event:
             case ModelText():
                 self._prose.print(event.text + ("\n" if event.is_final else ""))
             case ToolCallChanged() if event.call.status in _ENDINGS:
                 self._show_call(event.call)
-            case Note():
+            case Notice():
                 warn_user(event.text)
             case HistoryCompressed():
                 tokens = event.after_tokens
@@ -63,9 +59,9 @@ class TextOutput:
                 pass
 
     def close(self) -> None:
-        """Does nothing: everything was printed when it happened."""
+        """Do nothing: everything is printed already."""
 
-    def _show_call(self, call: ToolCall) -> None:
+    def _show_call(self, call: AgentCall) -> None:
         is_blocked = call.status is CallStatus.IDLE
         status = f"blocked by {names(blocked_by(call))}" if is_blocked else call.status.value
         lines = (f"  {line}" for line in display_lines(call))
@@ -75,21 +71,19 @@ class TextOutput:
 class JsonOutput:
     """One JSON object at the end."""
 
-    waiting: Waiting | None = None
-
     def __init__(self) -> None:
         self._session: SessionStarted | None = None
         self._ended: TurnEnded | None = None
         self._notices: list[str] = []
         self.problems: list[str] = []
-        """What keeps hooks from doing what the settings say."""
+        """Problems of the settings, and hooks that do not run."""
 
-    def listen(self, event: Event) -> None:
-        """Keeps what belongs into the object."""
+    def listen(self, event: AgentEvent) -> None:
+        """Collect the parts of the object."""
         match event:
             case SessionStarted():
                 self._session = event
-            case Note():
+            case Notice():
                 self._notices.append(event.text)
             case TurnEnded():
                 self._ended = event
@@ -97,18 +91,18 @@ class JsonOutput:
                 pass
 
     def close(self) -> None:
-        """Prints the object, with what hooks had to say that nobody waited for."""
+        """Print the object, with notices of background hooks."""
         if self._ended is not None:
             print_wire(self._result(self._ended))
 
     def failed(self, message: str) -> None:
-        """Prints an object here too, so that a program learns why there is no result."""
+        """Print an object with the error."""
         own_id = self._session and self._session.session_id
         report = {"sessionId": own_id, "response": None, "error": message}
         print_wire({**report, "problems": self.problems, "notices": self._notices})
 
     def _result(self, ended: TurnEnded) -> dict[str, Any]:
-        """The result of a prompt; `response` and each call's `display` are what a person would be shown."""
+        """Return the result of a prompt; `response` and `display` are the texts that a user would see."""
         session = self._session
         return {
             "sessionId": session and session.session_id,
@@ -130,8 +124,8 @@ class JsonOutput:
 class StreamOutput(JsonOutput):
     """One JSON object per event; the result is the last one."""
 
-    def listen(self, event: Event) -> None:
-        """Prints the event as an object with a type."""
+    def listen(self, event: AgentEvent) -> None:
+        """Print the event as an object with a type."""
         match event:
             case ToolCallChanged():
                 print_wire({"type": "tool_call", "id": event.call.id, **_call(event.call)})
@@ -142,12 +136,12 @@ class StreamOutput(JsonOutput):
                 print_wire(msgspec.to_builtins(event, enc_hook=to_plain))
 
     def close(self) -> None:
-        """Prints the result as the last event."""
+        """Print the result as the last event."""
         if self._ended is not None:
             print_wire({"type": "result", **self._result(self._ended)})
 
     def failed(self, message: str) -> None:
-        """Prints the error as the last event."""
+        """Print the error as the last event."""
         print_wire({"type": "error", "message": message, "problems": self.problems})
 
 
@@ -156,7 +150,7 @@ OUTPUTS: Mapping[str, Callable[[], Output]] = {"text": TextOutput, "json": JsonO
 
 
 def ending(ended: TurnEnded) -> str | None:
-    """The line that says why hooks ended the turn; None when they did not, or when the response says it."""
+    """Return the line about hooks that ended the turn; None if they did not, or if the response says it."""
     if ended.stopped:
         return None if ended.response == ended.stop_reason else stopped(ended.stop_reason, ended.decided_by)
     if not ended.blocked or ended.response:
@@ -165,32 +159,32 @@ def ending(ended: TurnEnded) -> str | None:
 
 
 def not_called(reason: str | None, hooks: tuple[str, ...]) -> str:
-    """Says that the model was not called, why, and which hooks decided it."""
+    """Return the line about a blocked model call."""
     return f"The model was not called: {reason} (blocked by {names(hooks)})"
 
 
 def not_sent(reason: str | None, hooks: tuple[str, ...]) -> str:
-    """Says that the model was not given the prompt, why, and which hooks decided it."""
+    """Return the line about a blocked prompt."""
     return f"The prompt was not sent: {reason} (blocked by {names(hooks)})"
 
 
 def stopped(reason: str | None, hooks: tuple[str, ...]) -> str:
-    """Says which hooks stopped the agent, and why."""
+    """Return the line about hooks that stopped the agent."""
     return f"Stopped by {names(hooks)}: {reason}"
 
 
 def names(hooks: tuple[str, ...]) -> str:
-    """The hooks as they appear in a sentence."""
+    """Return the hooks for a sentence."""
     return " and ".join(hooks) or "a hook"
 
 
-def blocked_by(call: ToolCall) -> tuple[str, ...]:
-    """The hooks that kept a call from running."""
+def blocked_by(call: AgentCall) -> tuple[str, ...]:
+    """Return the hooks that blocked a call."""
     return call.result.decided_by if call.result is not None and call.status is CallStatus.IDLE else ()
 
 
-def display_lines(call: ToolCall, hint: str = "") -> list[str]:
-    """The lines of a call's result that a person is shown: of many, the first and the last."""
+def display_lines(call: AgentCall, hint: str = "") -> list[str]:
+    """Return the lines of a call's result for the user: of many, the first and the last."""
     lines = all_lines(call)
     if not is_cut(call):
         return lines
@@ -198,23 +192,23 @@ def display_lines(call: ToolCall, hint: str = "") -> list[str]:
     return [*lines[:_HEAD_LINES], more, *lines[_HEAD_LINES - MAX_LINES :]]
 
 
-def all_lines(call: ToolCall) -> list[str]:
-    """All lines of a call's result that a person may see."""
+def all_lines(call: AgentCall) -> list[str]:
+    """Return all lines of a call's result for the user."""
     return ["(a hook hides this result)"] if _is_hidden(call) else text_lines(plain(_display(call)))
 
 
-def is_cut(call: ToolCall) -> bool:
-    """True when a result has more lines than are shown."""
+def is_cut(call: AgentCall) -> bool:
+    """Return True if a result has more lines than are shown."""
     return len(all_lines(call)) > MAX_LINES
 
 
 def first_lines(lines: list[str], most: int) -> list[str]:
-    """The first of many lines, and how many more there are."""
+    """Return the first of many lines, and the number of further lines."""
     return lines if len(lines) <= most else [*lines[:most], f"… {len(lines) - most} more lines"]
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
-    """A call for programs, which see no more of a suppressed result than people."""
+def _call(call: AgentCall) -> dict[str, Any]:
+    """Return a call for programs; a suppressed result is hidden from them as well."""
     is_hidden = _is_hidden(call)
     return {
         "name": call.name,
@@ -227,9 +221,9 @@ def _call(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _is_hidden(call: ToolCall) -> bool:
+def _is_hidden(call: AgentCall) -> bool:
     return call.result is not None and call.result.suppress_display
 
 
-def _display(call: ToolCall) -> str:
+def _display(call: AgentCall) -> str:
     return "" if call.result is None or call.result.return_display is None else str(call.result.return_display)

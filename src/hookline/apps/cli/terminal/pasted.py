@@ -1,4 +1,4 @@
-"""Pasted text at a terminal, which must never answer a question: terminals mark it, and what came before is dropped."""
+"""Keeps pasted text from answering a question: the terminal marks pastes, and earlier input is dropped."""
 
 import os
 import select
@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-# Bracketed paste: the terminal puts these around whatever is pasted while the mode is on.
+# Bracketed paste: the terminal sends these around pasted text while the mode is on.
 _MARK_PASTES, _DONT_MARK_PASTES = b"\x1b[?2004h", b"\x1b[?2004l"
 _START, _END = b"\x1b[200~", b"\x1b[201~"
 _LOCAL_FLAGS = 3
-# A terminal sends a long paste in pieces; these pauses between them are no end of it.
+# A terminal sends a long paste in pieces; shorter pauses do not end it.
 _QUIET_S = 0.05
 _QUIET_IN_A_PASTE_S = 0.5
 _MOST_S = 5.0
@@ -20,12 +20,12 @@ _AT_ONCE = 65536
 
 
 def is_pasted(line: str) -> bool:
-    """True for a line that was pasted, as a whole or in part."""
+    """Return True for a line that was pasted, completely or in part."""
     return _START.decode() in line or _END.decode() in line
 
 
 def mark_pastes(*, on: bool) -> None:
-    """Asks the terminal to mark pasted text, or to stop that."""
+    """Switch the marking of pasted text on or off."""
     if os.environ.get("TERM") == "dumb":
         return
     mode = _MARK_PASTES if on else _DONT_MARK_PASTES
@@ -39,7 +39,7 @@ def mark_pastes(*, on: bool) -> None:
 
 @contextmanager
 def marked_pastes() -> Iterator[None]:
-    """Has pasted text marked while a question is open."""
+    """Mark pasted text while a question is open."""
     mark_pastes(on=True)
     try:
         yield
@@ -48,9 +48,9 @@ def marked_pastes() -> Iterator[None]:
 
 
 def discard_input(*, of_paste: bool = False) -> None:
-    """Drops what was typed or pasted until now, to the end of a paste that is under way; only at a terminal.
+    """Drop pending input of a terminal, to the end of a paste in progress.
 
-    `of_paste` says that the start of a paste was read already.
+    `of_paste` is true if the start of a paste was read already.
     """
     with suppress(AttributeError, OSError, ValueError, termios.error), _raw(sys.stdin.fileno()) as descriptor:
         _drop(descriptor, is_open=of_paste)
@@ -71,7 +71,7 @@ def _drop(descriptor: int, *, is_open: bool) -> None:
 
 @contextmanager
 def _raw(descriptor: int) -> Iterator[int]:
-    """The terminal without lines and echo, so that whatever was typed can be read at once."""
+    """Disable line mode and echo, so that pending input can be read."""
     before = termios.tcgetattr(descriptor)
     raw = [*before]
     raw[_LOCAL_FLAGS] = before[_LOCAL_FLAGS] & ~(termios.ECHO | termios.ICANON)

@@ -1,4 +1,4 @@
-"""The question about a tool call: what the user is shown, how an answer is read, and the dialogue between them."""
+"""The question about a tool call: its text, the dialogue and the answer."""
 
 import asyncio
 import difflib
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
-from hookline.apps.agent.approval.approver import Approval, Reply, Request
-from hookline.apps.agent.tool import ToolCall, ToolContext
+from hookline.apps.agent.approval.approver import Approval, ApprovalRequest, UserReply
+from hookline.apps.agent.tool import AgentCall, ToolContext
 from hookline.apps.agent.tools.paths import locate
 from hookline.apps.cli.report.printer import print_lines, print_question
 from hookline.apps.cli.terminal.output import names
@@ -21,9 +21,9 @@ from hookline.protocol.text.strings import printable, visible
 
 MAX_BYTES = 1024 * 1024
 MAX_ROWS = 40
-"""How many rows are shown before the user asks for all."""
+"""The number of rows in the question; `v` shows all."""
 
-# Our own tools that need no preview: the question says everything.
+# Built-in tools without a preview, because the question says everything.
 _LEAST_SUBJECT = 24
 _SELF_EVIDENT = frozenset({"read_file", "list_directory", "glob", "search_file_content", "run_shell_command"})
 _YES = frozenset({"y", "yes"})
@@ -36,8 +36,8 @@ _JSON_PIECE = re.compile(r"\\.|[^\\]+")
 Row = tuple[str, str]
 
 
-class Wish(Enum):
-    """An answer that decides nothing yet."""
+class Choice(Enum):
+    """An answer without a decision."""
 
     VIEW = "view"
     UNKNOWN = "unknown"
@@ -47,19 +47,19 @@ class Dialogue(Protocol):
     """A terminal with a user."""
 
     def show(self, text: str, mark: str | None = None) -> None:
-        """Prints a line, or a row that belongs to the line before it: `mark` is `+` or `-` where that is a change."""
+        """Print a line, or a row below it: `mark` is `+` or `-` for a change."""
 
     async def read(self, question: str) -> str:
-        """The user's answer, typed after the question was shown. Raises EOFError when the input has ended."""
+        """Return the user's answer, typed after the question. Raises EOFError at the end of the input."""
 
 
-async def refuse(request: Request) -> Reply:  # noqa: ARG001 - the answer does not depend on it
-    """Refuses: there is no user to ask."""
-    return Reply(Approval.REFUSE)
+async def refuse(_request: ApprovalRequest) -> UserReply:
+    """Refuse, because there is no user to ask."""
+    return UserReply(Approval.REFUSE)
 
 
-async def ask(request: Request, context: ToolContext, dialogue: Dialogue) -> Reply:
-    """Asks until the user decides; the end of the input refuses."""
+async def ask(request: ApprovalRequest, context: ToolContext, dialogue: Dialogue) -> UserReply:
+    """Ask until the user decides; the end of the input refuses."""
     always = None if request.always is None else printable(request.always)
     (head, _), *rows = _rows(_lines(request, context))
     dialogue.show(head)
@@ -76,39 +76,39 @@ async def ask(request: Request, context: ToolContext, dialogue: Dialogue) -> Rep
     try:
         while True:
             match read_answer(await dialogue.read(question)):
-                case Reply() as reply if reply.decision is not Approval.ALLOW_ALWAYS or always is not None:
+                case UserReply() as reply if reply.decision is not Approval.ALLOW_ALWAYS or always is not None:
                     return reply
-                case Wish.VIEW:
+                case Choice.VIEW:
                     await _page(_lines(request, context, whole=True), dialogue)
                 case _:
                     also = ", a (always)" if always is not None else ""
                     dialogue.show(f"Type y (yes){also}, v (view all), n (no), or n: and what the model should know.")
     except EOFError:
-        return Reply(Approval.REFUSE)
+        return UserReply(Approval.REFUSE)
 
 
-def read_answer(text: str) -> Reply | Wish:
-    """What the user wants; nothing typed is a no."""
+def read_answer(text: str) -> UserReply | Choice:
+    """Return the decision or the choice; an empty answer is a no."""
     answer = text.strip()
     if answer.lower() in _YES:
-        return Reply(Approval.ALLOW_ONCE)
+        return UserReply(Approval.ALLOW_ONCE)
     if answer.lower() in _ALWAYS:
-        return Reply(Approval.ALLOW_ALWAYS)
+        return UserReply(Approval.ALLOW_ALWAYS)
     if answer.lower() in ("v", "view"):
-        return Wish.VIEW
+        return Choice.VIEW
     found = _NO.fullmatch(answer)
-    return Wish.UNKNOWN if found is None else Reply(Approval.REFUSE, found["why"] or found["because"] or "")
+    return Choice.UNKNOWN if found is None else UserReply(Approval.REFUSE, found["why"] or found["because"] or "")
 
 
 class PlainTerminal:
-    """The user outside the interactive mode: questions on stderr, answers from stdin."""
+    """The dialogue with `--prompt`: questions on stderr, answers from stdin."""
 
     def show(self, text: str, mark: str | None = None) -> None:
-        """Prints a line."""
+        """Print a line."""
         print_lines(text if mark is None else f"  {text}", file=sys.stderr)
 
     async def read(self, question: str) -> str:
-        """The next line; what was typed before the question is discarded, and pasted text is none of the answers."""
+        """Return the next line; earlier input is discarded, and pasted text is not an answer."""
         discard_input()
         with marked_pastes():
             line = await self._line(question)
@@ -122,7 +122,7 @@ class PlainTerminal:
         print_question(question.rstrip(), file=sys.stderr)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[str] = loop.create_future()
-        # Not in a thread: reading in a thread can't be interrupted.
+        # Not in a thread, because a blocking read there can't be cancelled.
         loop.add_reader(sys.stdin, lambda: None if answer.done() else answer.set_result(sys.stdin.readline()))
         try:
             return await answer
@@ -130,8 +130,8 @@ class PlainTerminal:
             loop.remove_reader(sys.stdin)
 
 
-def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:
-    """The lines that show what a call would do; none when its question says everything."""
+def preview(call: AgentCall, context: ToolContext) -> Iterator[str]:
+    """Yield the lines of a preview; none if the question says everything."""
     match call.name, call.arguments:
         case "write_file", {"file_path": str(path), "content": str(content)}:
             yield from _changes(_read(path, context), content)
@@ -142,8 +142,8 @@ def preview(call: ToolCall, context: ToolContext) -> Iterator[str]:
             yield from _argument_lines(arguments)
 
 
-def _question(request: Request, choice: str) -> str:
-    """The question, with its subject: the lines above it may be long, and other calls may have ended since then."""
+def _question(request: ApprovalRequest, choice: str) -> str:
+    """Return the question with its subject, because many lines may separate it from the first line."""
     space = shutil.get_terminal_size().columns - len(f"Allow ? {choice}: ") - 1
     subject = one_line(printable(f"{request.call.name} to {request.what}"))
     # A wide character takes two columns.
@@ -151,8 +151,8 @@ def _question(request: Request, choice: str) -> str:
     return f"Allow {cut(subject, width)}? {choice}: "
 
 
-def _lines(request: Request, context: ToolContext, *, whole: bool = False) -> Iterator[str]:
-    """What is shown of a request, safe for a terminal; the first line says who wants what."""
+def _lines(request: ApprovalRequest, context: ToolContext, *, whole: bool = False) -> Iterator[str]:
+    """Yield the lines of a request, safe for a terminal; the first one is the tool and its effect."""
     call = request.call
     shown = list(preview(call, context))
     arguments = _argument_lines(call.arguments)
@@ -160,7 +160,7 @@ def _lines(request: Request, context: ToolContext, *, whole: bool = False) -> It
         shown += arguments
     yield from visible(f"{printable(call.name)} wants to {request.what}").splitlines()
     if request.asked is not None:
-        yield from visible(f"{names(request.asked.hooks)} asks: {request.asked.reason}").splitlines()
+        yield from visible(f"{names(request.asked.hooks)} asks: {request.asked}").splitlines()
     yield from map(visible, shown)
     if request.before is not None:
         yield "hooks changed the arguments:"
@@ -168,27 +168,27 @@ def _lines(request: Request, context: ToolContext, *, whole: bool = False) -> It
 
 
 def _argument_lines(arguments: Mapping[str, Any]) -> list[str]:
-    """The arguments as JSON, with a row for each line of a text in it."""
+    """Return the arguments as JSON, with a row for each line of a text."""
     text = json.dumps(dict(arguments), ensure_ascii=False, indent=2, default=str)
     return [row for line in text.splitlines() for row in _text_rows(line)]
 
 
 def _text_rows(line: str) -> list[str]:
-    """A line of JSON, broken where the text in it has a line break."""
+    """Split a line of JSON at the line breaks of its text."""
     indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
     broken = "".join(f"\\n\n{indent}| " if piece == "\\n" else piece for piece in _JSON_PIECE.findall(line))
     return broken.split("\n")
 
 
 def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Each argument under its name, so that the lines of a text can be compared."""
+    """Yield each argument with its name, for a diff."""
     for name, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         yield f"{name}: {text}"
 
 
 async def _page(lines: Iterable[str], dialogue: Dialogue) -> None:
-    """Shows all lines, one screen after another."""
+    """Show all lines, one screen after another."""
     rows = list(_rows(lines))
     height = max(4, shutil.get_terminal_size().lines - 2)
     for start in range(0, len(rows), height):
@@ -200,7 +200,7 @@ async def _page(lines: Iterable[str], dialogue: Dialogue) -> None:
 
 
 def _rows(lines: Iterable[str]) -> Iterator[Row]:
-    """The lines as they fit on the screen, two columns indented: no line can look like one of ours."""
+    """Split lines to fit on the screen, indented by two columns, so that none looks like a question."""
     width = max(10, shutil.get_terminal_size().columns - 3)
     for line in lines:
         text = line.expandtabs()
@@ -210,7 +210,7 @@ def _rows(lines: Iterable[str]) -> Iterator[Row]:
 
 
 def _changes(before: str, after: str) -> Iterator[str]:
-    """A unified diff without file names, which are in the question."""
+    """Yield a unified diff without file names, which are in the question."""
     lines = difflib.unified_diff(text_lines(before), text_lines(after), lineterm="")
     for number, line in enumerate(lines):
         if number > 1 and not (line.startswith("@@") and not before):
@@ -218,11 +218,11 @@ def _changes(before: str, after: str) -> Iterator[str]:
 
 
 def _read(path: str, context: ToolContext) -> str:
-    """The current content of the file; empty when it can't be read."""
+    """Return the content of the file, or an empty text if it can't be read."""
     file = locate(path, context)
     try:
         if not file.is_file():
-            return ""  # also for pipes and devices: reading them might never end
+            return ""  # reading a FIFO or device might never end
         with file.open("rb") as stream:
             return stream.read(MAX_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):

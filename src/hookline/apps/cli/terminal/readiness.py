@@ -1,4 +1,4 @@
-"""Whether hooks can do their work in a session: what is wrong with the settings, and which hooks do not run."""
+"""Finds problems of the settings, and hooks that do not run in a session."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ else:
     plugins = lazy_module("hookline.runners.function.plugins")
 
 HookStates = Sequence[tuple[HookEntry, str | None]]
-"""The configured hooks, each with the reason why it does not run, or None."""
+"""The configured hooks, each with the reason why it does not run."""
 
 
 def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
-    """The hooks, each with the reason why it does not run."""
+    """Return the hooks, each with the reason why it does not run."""
     store, project, level = (
         TrustStore(default_trust_path()),
         config.get_working_dir(),
@@ -31,7 +31,6 @@ def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
     )
 
     def why_idle(hook: HookEntry) -> str | None:
-        # Loaded on use: while hooks are disabled, nothing of the engine is.
         if not hook.enabled:
             return f"disabled by {hook.disabled_by}"
         if hook.refusal:
@@ -46,12 +45,12 @@ def states_of(hooks: Sequence[HookEntry], config: Config) -> HookStates:
 
 
 def problems_of(config: Config) -> list[str]:
-    """What keeps hooks from doing what the settings say, for programs."""
+    """Return problems of the settings, and hooks that do not run, for programs."""
     return list(_problems(config))
 
 
 def require_hooks(given: argparse.Namespace) -> None:
-    """Raises HooklineError when a settings file is broken or no hook is active: `--require-hooks`."""
+    """Implement `--require-hooks`: raise HooklineError if a settings file is broken or no hook is active."""
     config = read_config(given)
     settings = config.get_settings()
     broken = next((problem for problem in (*config.get_problems(), *settings.problems) if problem.is_error), None)

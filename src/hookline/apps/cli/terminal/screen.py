@@ -1,10 +1,11 @@
-"""The terminal's view of the agent at work."""
+"""Shows the agent's events on a terminal."""
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markdown import Markdown
@@ -14,18 +15,16 @@ from rich.text import Text
 
 from hookline.apps.agent.conversation.transcript import PastSession
 from hookline.apps.agent.events import (
-    Event,
+    AgentEvent,
     HistoryCompressed,
     HooksFinished,
     ModelText,
-    Note,
+    Notice,
     ToolCallChanged,
     TurnEnded,
 )
-from hookline.apps.agent.tool import CallStatus, ToolCall
+from hookline.apps.agent.tool import AgentCall, CallStatus
 from hookline.apps.cli.terminal.activity import Activity
-from hookline.apps.cli.terminal.blocks import split_blocks
-from hookline.apps.cli.terminal.live import LiveArea
 from hookline.apps.cli.terminal.output import (
     all_lines,
     display_lines,
@@ -37,11 +36,15 @@ from hookline.apps.cli.terminal.output import (
     not_sent,
 )
 from hookline.protocol.events import HookEventName
-from hookline.protocol.text.readable import one_line, plain, text_lines
+from hookline.protocol.text.readable import cut, one_line, plain, text_lines
 from hookline.protocol.text.strings import printable, short_paths, visible
 
+if TYPE_CHECKING:
+    from rich.status import Status
+
 _TICK_S = 0.1
-_SIGNS: Mapping[CallStatus, tuple[str, str, str]] = {
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SYMBOLS: Mapping[CallStatus, tuple[str, str, str]] = {
     CallStatus.SUCCESS: ("✓", "+", "green"),
     CallStatus.ERROR: ("✗", "x", "red"),
     CallStatus.CANCELLED: ("-", "-", "yellow"),
@@ -55,41 +58,41 @@ _MAIN_ARGUMENTS = ("file_path", "command", "pattern", "path")
 
 
 class _SafeConsole(Console):
-    """Writes out whatever would act on the terminal, and no code before has written out."""
+    """Escapes control characters that earlier layers let through."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            # Markdown decodes entities, so that `&#x202e;` becomes a character only here.
+            # Markdown decodes entities, so `&#x202e;` becomes a character only here.
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 
 
 class Terminal:
-    """Prints the agent's events; while the agent works, a status line says what it is waiting for."""
+    """Prints the agent's events, and a status line while the agent works."""
 
     def __init__(self) -> None:
         self.console = _SafeConsole(highlight=False, markup=False, emoji=False)
         self._is_unicode = self.console.encoding.lower().startswith("utf")
         self.activity = Activity()
-        self._live = LiveArea(self.console)
+        self._status: Status | None = None
         self._is_paused = False
         self._streamed = ""
-        self._cut: ToolCall | None = None
-        """The last call whose result was too long to be shown whole."""
+        self._cut: AgentCall | None = None
+        """The last call whose result was shown in part."""
 
-    def listen(self, event: Event) -> None:
-        """Takes an event of the agent."""
+    def listen(self, event: AgentEvent) -> None:
+        """Handle an event of the agent."""
         self.activity.listen(event)
         match event:
             case ModelText():
                 self._show_model(event)
-            case ToolCallChanged() if event.call.status in _SIGNS:
+            case ToolCallChanged() if event.call.status in _SYMBOLS:
                 self._show_call(event.call)
             case HooksFinished() if not event.should_stop:
                 self._show_decision(event)
             case HistoryCompressed():
                 before, after = event.before_tokens, event.after_tokens
                 self.say(f"The history was compressed from about {before} to about {after} tokens.", "dim")
-            case Note():
+            case Notice():
                 self.say(event.text, "red" if event.is_error else "yellow")
             case TurnEnded() if event.stopped and (line := ending(event)) is not None:
                 self.say(line, "bold yellow")
@@ -97,27 +100,27 @@ class Terminal:
                 pass
 
     def say(self, text: str, style: str = "") -> None:
-        """Prints a line of hookline or of a hook."""
+        """Print a line of hookline or of a hook."""
         self.say_parts((text, style))
 
     def say_parts(self, *parts: tuple[str, str]) -> None:
-        """Prints a line that has several styles; where it is too long for the screen, the rest is indented."""
+        """Print a line with several styles; if it is too long for the screen, the rest is indented."""
         line = Text.assemble(*((printable(text), style) for text, style in parts))
         first, *others = line.wrap(self.console, max(1, self.console.width - _INDENT))
         self.console.print(first)
         self._print_indented(*others)
 
     def indented(self, lines: Iterable[str], style: str) -> None:
-        """Prints lines that belong to the line before them."""
+        """Print lines below the line that they belong to."""
         self._print_indented(*(Text(printable(line), style=style) for line in lines))
 
     def _print_indented(self, *things: RenderableType) -> None:
-        """Prints what a stranger wrote: the first column is ours, so that a question there is a question of ours."""
+        """Print untrusted text. Only hookline writes in the first column, so a question there is genuine."""
         for thing in things:
-            self.console.print(_indented(thing))
+            self.console.print(Padding(thing, (0, 0, 0, _INDENT), expand=False))
 
     def show_row(self, text: str, mark: str | None) -> None:
-        """Prints a line of a question, or a row below it: part of a command, or of the changes to a file."""
+        """Print a line of a question, or a row of a command or a diff below it."""
         if mark is None:
             self.say(text, "bold")
         else:
@@ -125,23 +128,23 @@ class Terminal:
 
     @asynccontextmanager
     async def busy(self, default: str) -> AsyncIterator[None]:
-        """Shows the status line until the work inside is done."""
+        """Show the status line until the block ends."""
         self.activity.begin(default)
         ticker = asyncio.create_task(self._tick())
         try:
             yield
         finally:
             ticker.cancel()
-            self._live.hide()
+            self._hide_status()
             # If the stream was cut off, the text so far is still worth reading.
-            self._print_streamed(self._streamed)
+            self._print_markdown(self._streamed)
             self._streamed = ""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Hides the status line during a question to the user."""
+        """Hide the status line during a question to the user."""
         self._is_paused = True
-        self._live.hide()
+        self._hide_status()
         try:
             yield
         finally:
@@ -153,42 +156,49 @@ class Terminal:
             await asyncio.sleep(_TICK_S)
 
     def _refresh(self) -> None:
-        """Draws the text that is still arriving, and what is being waited for."""
-        status = None if self._is_paused else self.activity.text()
-        text = "" if self._is_paused else self._streamed
-        if self.console.is_dumb_terminal or (status is None and not text.strip()):
-            self._live.hide()
+        """Draw the status line: the activity, or that a paragraph is arriving."""
+        text = self.activity.text() or ("writing…" if self._streamed.strip() else None)
+        if text is None or self._is_paused or self.console.is_dumb_terminal:
+            self._hide_status()
+            return
+        # Cut, not wrapped: a status line must fit on one line to be redrawn.
+        line = Text(cut(one_line(text), max(1, self.console.width - 3)), style="dim")
+        if self._status is None:
+            self._status = self.console.status(line, spinner="dots" if self._is_unicode else "line")
+            self._status.start()
         else:
-            arriving = _indented(_markdown(text)) if text.strip() else None
-            self._live.show(arriving, None if status is None else one_line(status))
+            self._status.update(line)
+
+    def _hide_status(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
 
     def _show_model(self, event: ModelText) -> None:
         done, self._streamed = split_blocks(self._streamed + event.text)
         if event.is_final:
             done, self._streamed = done + self._streamed, ""
-        self._print_streamed(done)
+        self._print_markdown(done)
 
-    def _print_streamed(self, text: str) -> None:
+    def _print_markdown(self, text: str) -> None:
         if text.strip():
-            # It was drawn while it arrived.
-            self._live.hide()
-            self._print_indented(_markdown(text))
+            self._print_indented(Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False))
 
     def show_past(self, past: PastSession) -> None:
-        """Shows the end of a conversation that is resumed."""
+        """Show the end of a resumed conversation."""
         if past.prompt:
             rows = first_lines(text_lines(plain(past.prompt)), _PAST_ROWS)
             self.indented([f"> {row}" for row in rows], "dim")
         if past.answer is None:
             self.indented(["(a hook hides this answer)"], "dim")
-        self._print_streamed(past.answer or "")
+        self._print_markdown(past.answer or "")
 
-    def _show_call(self, call: ToolCall) -> None:
-        sign, ascii_sign, style = _SIGNS[call.status]
-        head = Text.assemble((sign if self._is_unicode else ascii_sign, style), " ", (printable(call.name), "bold"))
+    def _show_call(self, call: AgentCall) -> None:
+        symbol, ascii_symbol, style = _SYMBOLS[call.status]
+        head = Text.assemble((symbol if self._is_unicode else ascii_symbol, style), " ", (printable(call.name), "bold"))
         subject = one_line(_subject(call.arguments))
         head.append(f" {subject}" if subject else "")
-        # The line before this one says which hook blocked the call, and why.
+        # The previous line names the hook that blocked the call, and its reason.
         is_blocked = call.status is CallStatus.IDLE
         head.append(" was not run" if is_blocked else "", style="dim")
         self.console.print(head, overflow="ellipsis", no_wrap=True)
@@ -199,7 +209,7 @@ class Terminal:
             self._cut = call
 
     def expand(self) -> None:
-        """Shows all of the last result that was cut."""
+        """Show all of the last result that was cut."""
         if self._cut is None:
             self.say("No output was cut.", "dim")
             return
@@ -222,16 +232,25 @@ class Terminal:
                 pass
 
 
-def _markdown(text: str) -> Markdown:
-    return Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False)
-
-
-def _indented(thing: RenderableType) -> Padding:
-    return Padding(thing, (0, 0, 0, _INDENT), expand=False)
+def split_blocks(text: str) -> tuple[str, str]:
+    """Return the complete Markdown blocks and the rest; a blank line ends a block, except inside a fence."""
+    end = position = 0
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        position += len(line)
+        found = _FENCE.match(line)
+        if fence:
+            if found and found[1].startswith(fence) and not line.strip(" `~\n"):
+                fence = ""
+        elif found:
+            fence = found[1]
+        elif line.endswith("\n") and not line.strip():
+            end = position
+    return text[:end], text[end:]
 
 
 def _subject(arguments: Mapping[str, Any]) -> str:
-    """The argument that tells most about a call, or all of them."""
+    """Return the most informative argument of a call, or all of them."""
     for name in _MAIN_ARGUMENTS:
         if isinstance(value := arguments.get(name), str):
             return value if name == "command" else short_paths(value)

@@ -1,4 +1,4 @@
-"""Makes the model and the agent from the options of `hookline agent`, for every mode."""
+"""Creates the model and the agent from the options of `hookline agent`."""
 
 import argparse
 import asyncio
@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hookline.apps.agent.approval.approver import Approver
-from hookline.apps.agent.conversation.transcript import PastSession, Transcript, find_session, transcript_path
-from hookline.apps.agent.events import Listener, Note
+from hookline.apps.agent.conversation.transcript import PastSession, TranscriptWriter, find_session, transcript_path
+from hookline.apps.agent.events import Listener, Notice
 from hookline.apps.agent.hook_watch import HookWatch
 from hookline.apps.agent.loop import Agent
-from hookline.apps.agent.models.client import ClientModel
+from hookline.apps.agent.models.client import ClientModel, Model
 from hookline.apps.agent.models.gemini import DEFAULT_GEMINI, GeminiModel
-from hookline.apps.agent.models.model import Model
 from hookline.apps.agent.models.replay import Recorder, ReplayModel
 from hookline.apps.agent.toolbox import ToolBox
 from hookline.apps.cli.options import make_config, report_unusable_hooks
@@ -40,22 +39,22 @@ else:
 
 _NAMES = {"openai": ("gpt-", "o1", "o3", "o4"), "anthropic": ("claude-",)}
 DEFAULT_MODEL = "gemini"
-"""The value of `--model` when it is not given."""
+"""The default of `--model`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """An agent, its configuration, and the observer of its hooks."""
+class AgentSession:
+    """An agent, its configuration, transcript and observer of hooks."""
 
     agent: Agent
     config: Config
     watch: HookWatch
-    transcript: Transcript
+    transcript: TranscriptWriter
 
 
 def open_model(given: argparse.Namespace, listener: Listener) -> Model:
-    """The model of `--model`, with a recorder if `--record` is given; the caller closes it."""
-    # A name of Gemini's own, such as gemini-2.5-pro, needs no kind before it.
+    """Return the model of `--model`, with a recorder for `--record`; the caller closes it."""
+    # A name such as gemini-2.5-pro needs no vendor before it.
     kind, _, name = (f"gemini:{given.model}" if given.model.startswith("gemini-") else given.model).partition(":")
     project_dir = project_of(given)
     model: Model
@@ -65,29 +64,21 @@ def open_model(given: argparse.Namespace, listener: Listener) -> Model:
         model = ReplayModel(Path(name), project_dir=project_dir)
     elif kind in _CLIENTS and (name or kind == DEFAULT_MODEL):
         make = _CLIENTS[kind]()
-        model = make(name or DEFAULT_GEMINI, base_url=given.base_url, on_retry=lambda text: listener(Note(text=text)))
+        model = make(name or DEFAULT_GEMINI, base_url=given.base_url, on_retry=lambda text: listener(Notice(text=text)))
     else:
         raise UsageError(f"--model {given.model} is not known; {_advice(given.model)}")
     return Recorder(model, Path(given.record), project_dir=project_dir) if given.record else model
 
 
-def _openai() -> Callable[..., ClientModel]:
-    return openai.OpenAIModel
-
-
-def _anthropic() -> Callable[..., ClientModel]:
-    return anthropic.AnthropicModel
-
-
 _CLIENTS: Mapping[str, Callable[[], Callable[..., ClientModel]]] = {
     "gemini": lambda: GeminiModel,
-    "openai": _openai,
-    "anthropic": _anthropic,
+    "openai": lambda: openai.OpenAIModel,
+    "anthropic": lambda: anthropic.AnthropicModel,
 }
 
 
 def _advice(model: str) -> str:
-    """What to give for `--model`: the kind is missing, or all that there are."""
+    """Return the advice about an unknown `--model`."""
     kind = next((kind for kind, names in _NAMES.items() if model.startswith(names)), None)
     if kind is not None and ":" not in model:
         return f"did you mean {kind}:{model}?"
@@ -95,7 +86,7 @@ def _advice(model: str) -> str:
 
 
 def past_session(given: argparse.Namespace) -> PastSession | None:
-    """The session to resume (the project's latest if `--resume` names none), or None without `--resume`."""
+    """Return the session to resume (by default the project's latest), or None without `--resume`."""
     if given.resume is None:
         return None
     if given.session_id:
@@ -112,8 +103,8 @@ def make_session(
     person: Approver | None,
     session_id: str | None = None,
     past: PastSession | None = None,
-) -> Session:
-    """A new session with the current settings, or one that resumes `past`; `person` asks the user, if there is one."""
+) -> AgentSession:
+    """Return a new session with the current settings, or one that resumes `past`; `person` asks the user."""
     if given.require_hooks:
         require_hooks(given)
     own_id = past.session_id if past is not None else session_id or str(uuid.uuid4())
@@ -122,7 +113,7 @@ def make_session(
     config = make_config(given, session_id=own_id, transcript_path=str(path), observer=watch, fired_by=FiredBy.AGENT)
     report_unusable_hooks(config)
     _report_other_agents(config)
-    transcript = Transcript(path, config.get_redactor())
+    transcript = TranscriptWriter(path, config.get_redactor())
     agent = Agent(
         config=config,
         model=model,
@@ -137,15 +128,15 @@ def make_session(
         history=past.history if past else (),
         notes=past.notes if past else (),
     )
-    return Session(agent=agent, config=config, watch=watch, transcript=transcript)
+    return AgentSession(agent=agent, config=config, watch=watch, transcript=transcript)
 
 
-def how_to_resume(given: argparse.Namespace, session: Session) -> str | None:
-    """The command that resumes the session; None when there is nothing to resume."""
-    if not session.agent.history or not session.transcript.is_kept:
+def how_to_resume(given: argparse.Namespace, session: AgentSession) -> str | None:
+    """Return the command that resumes the session, or None if there is nothing to resume."""
+    if not session.agent.history or not session.transcript.is_complete:
         return None
     words = ["hookline", "agent", "--resume", session.config.get_session_id()]
-    # A replay has no answers left.
+    # A replay file has no answers left.
     if given.model != DEFAULT_MODEL and not given.model.startswith("replay:"):
         words += ["--model", given.model]
         words += [] if given.base_url is None else ["--base-url", given.base_url]
@@ -155,19 +146,19 @@ def how_to_resume(given: argparse.Namespace, session: Session) -> str | None:
 
 
 def cancel_on(*signals: signal.Signals) -> None:
-    """Cancels the current task when one of these signals arrives."""
+    """Cancel the current task when one of these signals arrives."""
     if (task := asyncio.current_task()) is not None:
         for number in signals:
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
 def _report_other_agents(config: Config) -> None:
-    """Reports hooks of other agents that are not read, unless the settings say which agents' files are."""
+    """Report other agents' hooks that are not read, unless the settings list dialects."""
     if not names_dialects(config.get_layers()):
         for line in unread_lines(unread_report(config)):
             warn_user(line)
 
 
 def project_of(given: argparse.Namespace) -> str:
-    """The project's directory, spelled as in `Config`."""
+    """Return the project's directory, spelled as in `Config`."""
     return str(os.path.abspath(given.project))  # noqa: PTH100 - links must not be resolved

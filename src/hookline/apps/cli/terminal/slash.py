@@ -1,4 +1,4 @@
-"""The commands of the interactive mode: their names, and the output of some of them."""
+"""The slash commands of the conversation, and the output of some of them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from hookline.apps.agent.hook_watch import HookRecord, HookWatch
+from hookline.apps.agent.hook_watch import HookHistory, HookWatch
 from hookline.apps.cli.terminal.readiness import HookStates, states_of
 from hookline.apps.cli.terminal.screen import EXPAND_KEY, Terminal
 from hookline.client.config import Config
@@ -34,18 +34,18 @@ _COMMAND = re.compile(r"/[A-Za-z]*")
 
 
 def command_in(line: str) -> str | None:
-    """The command in a line, or None when the line is for the model (a path, for instance)."""
+    """Return the command of a line, or None if the line is for the model, such as a path."""
     words = line.split()
     return words[0].lower() if words and _COMMAND.fullmatch(words[0]) else None
 
 
 def unknown(command: str) -> str:
-    """The message about an unknown command."""
+    """Return the message about an unknown command."""
     return f"There is no {command}; {did_you_mean(command, COMMANDS, '/help lists the commands.')}"
 
 
 def show_help(terminal: Terminal) -> None:
-    """Prints the commands and the keys."""
+    """Print the commands and the keys."""
     table = Table.grid("", "", padding=(0, 2))
     for name, purpose in (*COMMANDS.items(), *KEYS.items()):
         table.add_row(Text(name, style="bold", no_wrap=True), purpose)
@@ -53,7 +53,7 @@ def show_help(terminal: Terminal) -> None:
 
 
 async def hook_states(config: Config) -> HookStates | None:
-    """Every configured hook, disabled ones included; None while hooks are disabled altogether."""
+    """Return every configured hook, including disabled ones; None if `enableHooks` is off."""
     system = config.get_hook_system()
     if system is None:
         return None
@@ -62,12 +62,12 @@ async def hook_states(config: Config) -> HookStates | None:
 
 
 def untrusted(hooks: HookStates) -> int:
-    """How many hooks do not run because they are not trusted."""
+    """Return the number of hooks that do not run because they are not trusted."""
     return sum(hook.enabled and state is not None for hook, state in hooks)
 
 
 def show_hooks(terminal: Terminal, hooks: HookStates | None, watch: HookWatch) -> None:
-    """Prints each configured hook and, below it, what it did."""
+    """Print each configured hook and its history."""
     if not hooks:
         disabled = 'Hooks are disabled; "enableHooks": true in the settings enables them.'
         terminal.say(disabled if hooks is None else "No hooks are configured; hookline init writes a first one.")
@@ -75,14 +75,14 @@ def show_hooks(terminal: Terminal, hooks: HookStates | None, watch: HookWatch) -
     for hook, state in hooks:
         when = f"{hook.event} {hook.matcher}" if hook.matcher else hook.event.value
         terminal.say_parts((hook.label, "bold"), (f"  {when}", ""), (f"  {hook.source.value}", "dim"))
-        known = "; ".join(filter(None, [state, _history(watch.record_of(hook))]))
-        terminal.indented([known or "has not run yet"], "yellow" if state else "dim")
+        status = "; ".join(filter(None, [state, _history(watch.history_of(hook))]))
+        terminal.indented([status or "has not run yet"], "yellow" if state else "dim")
 
 
 async def switch_hooks(config: Config, words: Sequence[str]) -> str:
-    """Enables or disables hooks until the session ends, and returns what happened; `words` follow `/hooks`.
+    """Enable or disable hooks until the session ends, and return a message; `words` follow `/hooks`.
 
-    Hooks of the system's settings and required ones are an administrator's, so a session can't disable them.
+    A session can't disable required hooks and hooks of the system's settings.
     """
     system = config.get_hook_system()
     if system is None:
@@ -102,13 +102,15 @@ async def switch_hooks(config: Config, words: Sequence[str]) -> str:
         if label not in fixed:
             system.set_hook_enabled(label, enabled=enabled)
     changed = [label for label in chosen if label not in fixed]
-    said = [f"{'Enabled' if enabled else 'Disabled'} {', '.join(changed)} until the session ends."] if changed else []
-    said += [f"{label} stays enabled: {fixed[label]}." for label in chosen if label in fixed]
-    return " ".join(said) or "No hooks are configured; hookline init writes a first one."
+    message = (
+        [f"{'Enabled' if enabled else 'Disabled'} {', '.join(changed)} until the session ends."] if changed else []
+    )
+    message += [f"{label} remains enabled: {fixed[label]}." for label in chosen if label in fixed]
+    return " ".join(message) or "No hooks are configured; hookline init writes a first one."
 
 
 def _why_fixed(hook: HookEntry) -> str | None:
-    """Why a session can't disable a hook; None if it can."""
+    """Return why a session can't disable a hook, or None."""
     if hook.required:
         return "it is required"
     if hook.policy is not None or hook.rank >= PROGRAM_RANK:
@@ -116,7 +118,7 @@ def _why_fixed(hook: HookEntry) -> str | None:
     return None
 
 
-def _history(record: HookRecord) -> str:
+def _history(record: HookHistory) -> str:
     if not record.runs:
         return ""
     failed = f", failed {_times(record.failures)}" if record.failures else ""

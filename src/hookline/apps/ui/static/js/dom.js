@@ -1,4 +1,4 @@
-// Builds the page. Text of strangers enters it here and nowhere else, as text nodes: nothing is ever parsed as HTML.
+// Builds the page. Untrusted text enters it only here, as text nodes: nothing is ever parsed as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 // Characters that act on the text around them or can't be seen, each shown by its code.

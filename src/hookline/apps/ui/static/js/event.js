@@ -3,14 +3,14 @@ import { act, ask, badge, block, call, clock, count, dialog, h, link, ms, outcom
 import { diff } from "./diff.js";
 import { tree, treeOrRaw } from "./tree.js";
 
-const WAYS = { cold: "cold: a process was started for it", warm: "warm: a process that waited took it", worker: "worker: a process that stays took it", http: "a request", function: "a function of the program" };
+const WAYS = { cold: "cold: a new process", warm: "warm: a pre-started interpreter", worker: "worker: a resident process", http: "a request", function: "a function of the program" };
 
 export async function showEvent(view, { given }) {
   const event = await ask(`events/${encodeURIComponent(given)}`);
   const end = event.end ?? event.runs[0] ?? {};
   const results = h("section", { class: "results", "aria-live": "polite" });
   put(view, 
-    h("p", { class: "crumbs" }, link("", "← Timeline"), end.session ? [" · ", link(`session/${encodeURIComponent(end.session)}`, "its session")] : null),
+    h("p", { class: "crumbs" }, link("", "← Timeline"), end.session ? [" · ", link(`session/${encodeURIComponent(end.session)}`, "session")] : null),
     h("div", { class: "title" },
       h("h1", { tabindex: "-1" }, text(end.event, 60), " ", h("span", { class: "subject" }, text(end.subject ?? "", 200))),
       outcome(end)),
@@ -23,17 +23,17 @@ export async function showEvent(view, { given }) {
     results,
     provenance(end.provenance),
     h("h2", {}, count(event.runs.length, "hook")),
-    event.runs.map((run, index) => showRun(run, event.told[run.told], index)),
+    event.runs.map((run, index) => showRun(run, event.inputs[run.inputIndex], index)),
     event.others.length ? [h("h2", {}, "Notes"), h("ul", { class: "notes" }, event.others.map((other) => h("li", {}, badge(other.kind ?? "note"), " ", text(other.message), other.traceback ? block(other.traceback) : null)))] : null);
 }
 
-function showRun(run, told, index) {
-  const facts_ = { Decision: text(run.decision ?? "none"), Way: run.way && (WAYS[run.way] ?? text(run.way)), "Exit code": run.exitCode ?? "", Signal: run.signal ?? "", Error: run.error && text(run.error), Command: run.command && h("code", {}, text(run.command, 1000)), From: run.origin && text(`${run.origin}: ${run.location ?? ""}`), Source: run.source && text(run.source), "Its words": run.dialect && text(`${run.dialect} (${run.theirEvent ?? ""})`), Cut: run.truncated && "it wrote more than hooksConfig.outputLimit" };
+function showRun(run, input, index) {
+  const facts_ = { Decision: text(run.decision ?? "none"), Way: run.way && (WAYS[run.way] ?? text(run.way)), "Exit code": run.exitCode ?? "", Signal: run.signal ?? "", Error: run.error && text(run.error), Command: run.command && h("code", {}, text(run.command, 1000)), From: run.origin && text(`${run.origin}: ${run.location ?? ""}`), Source: run.source && text(run.source), Format: run.dialect && text(`${run.dialect} (${run.theirEvent ?? ""})`), Cut: run.truncated && "the output is longer than hooksConfig.outputLimit" };
   return h("details", { class: `run ${run.outcome}`, open: index < 5 },
     h("summary", {}, h("h3", {}, text(run.hook, 200)), badge(run.outcome), h("span", { class: "way" }, text(run.way ?? "", 20)), h("span", { class: "took" }, ms(run.duration))),
     facts(facts_),
-    run.changes.map((change) => h("div", { class: "said" }, h("h4", {}, `It rewrites ${change.field}`), diff(change.before, change.after))),
-    h("div", { class: "sides" }, treeOrRaw("Told (stdin)", told), h("div", {}, treeOrRaw("Answered (stdout)", run.stdout), run.stderr ? treeOrRaw("stderr", run.stderr) : null)));
+    run.changes.map((change) => h("div", { class: "said" }, h("h4", {}, `Rewrites ${change.field}`), diff(change.before, change.after))),
+    h("div", { class: "sides" }, treeOrRaw("Input (stdin)", input), h("div", {}, treeOrRaw("Output (stdout)", run.stdout), run.stderr ? treeOrRaw("stderr", run.stderr) : null)));
 }
 
 function provenance(fields) {
@@ -57,7 +57,7 @@ async function copyCase(fire, results) {
 }
 
 async function replay(fire, results) {
-  const ask_ = h("p", {}, "Today's hooks run once more on this event. No tool is executed, and nothing is added to the log. What a hook itself does, it does: one that sends a mail sends it.");
+  const ask_ = h("p", {}, "Runs today's hooks on this event again. No tool is executed, and nothing is added to the log. Side effects of the hooks are real: a hook that sends mail sends it.");
   await dialog("Replay this event?", ask_, [["Replay", () => { run(); }, "main"]]);
   async function run() {
     results.replaceChildren(h("p", { class: "waiting" }, "The hooks run…"));

@@ -56,7 +56,7 @@ function card(hook, changed) {
     hook.runs && hook.why ? h("p", { class: "never" }, text(hook.why, 600)) : null,
     plot,
     facts({ Matcher: h("code", {}, text(hook.matcher || "*", 200)), Timeout: ms(hook.timeout), Budget: hook.budget ? ms(hook.budget) : "", Order: hook.order, From: text(`${hook.file}${hook.line ? `:${hook.line}` : ""}`, 300), Trust: hook.needsTrust ? text(hook.trust) : "not needed" }),
-    hook.needsTrust && hook.trust !== "trusted" ? h("p", { class: "advice" }, "Trust is given at a terminal: ", h("code", {}, "hookline trust")) : null,
+    hook.needsTrust && hook.trust !== "trusted" ? h("p", { class: "advice" }, "To trust it, run in a terminal: ", h("code", {}, "hookline trust")) : null,
     switcher(hook, changed));
 }
 

@@ -4,7 +4,7 @@ import { ago, ask, count, h, link, put, text } from "./dom.js";
 export async function showMachines(view) {
   const { machines } = await ask("machines");
   put(view, h("h1", { tabindex: "-1" }, "Machines"));
-  if (!machines.length) return void put(view, h("p", { class: "waiting" }, "No machine has shown life yet; each runs hookline fleet run."));
+  if (!machines.length) return void put(view, h("p", { class: "waiting" }, "No machine has reported yet; each machine runs hookline fleet run."));
   const bad = machines.filter((one) => one.problems.length);
   put(view, h("p", { class: "message" }, `${count(machines.length, "machine")}, ${bad.length ? `${bad.length} with problems` : "none with a problem"}`));
   const names = ["Machine", "User", "Team", "Last seen", "Policy", "Hooks", "Canary", "Problems"];

@@ -26,7 +26,7 @@ export async function showSession(view, { given }) {
     list.prepend(...page.rows.map(chapter));
     next = page.next;
     more.hidden = next === null;
-  } }, "Load what was before");
+  } }, "Load earlier records");
   const facts = found.summary;
   put(view, 
     h("p", { class: "crumbs" }, link("sessions", "← Sessions"), " · ", link(`?session=${encodeURIComponent(given)}`, "as a timeline")),

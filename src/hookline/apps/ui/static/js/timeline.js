@@ -43,7 +43,7 @@ export async function showTimeline(view, { query }) {
       body.append(...page.rows.map(row));
       state.next = page.next;
       older.hidden = page.next === null;
-      note.textContent = body.childElementCount ? "" : Object.keys(kept.filters).length ? "No record is like that." : "Nothing is recorded yet. Events appear here as soon as a hook runs.";
+      note.textContent = body.childElementCount ? "" : Object.keys(kept.filters).length ? "No record matches the filters." : "Nothing is recorded yet. Events appear here as soon as a hook runs.";
     } catch (error) {
       body.replaceChildren();
       note.replaceChildren(problem(error));

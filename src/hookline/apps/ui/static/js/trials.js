@@ -8,7 +8,7 @@ const MOST_NAMES = 10;
 export async function showTrials(view) {
   const found = await ask("trials");
   put(view, h("h1", { tabindex: "-1" }, "Trials"),
-    h("p", { class: "message" }, "Hooks in the mode shadow run, and what they decide does not count. The same in a terminal: ", h("code", {}, "hookline log --stats --shadow")));
+    h("p", { class: "message" }, "Hooks in mode shadow run, but their decisions are not applied. In a terminal: ", h("code", {}, "hookline log --stats --shadow")));
   if (!found.trials.length) return void put(view, h("p", { class: "waiting" }, found.none));
   put(view, found.trials.map(card));
 }
@@ -22,7 +22,7 @@ function card(one) {
       one.wouldStop ? h("span", {}, `stopped the agent at ${one.wouldStop.toLocaleString()}`) : null, one.wouldChange ? h("span", {}, `changed ${one.wouldChange.toLocaleString()}`) : null,
       h("span", { class: one.failures ? "bad" : "" }, count(one.failures, "failure")), h("span", {}, `p95 ${ms(one.p95)}`)),
     one.keptBack ? [became(one), facts({ Sessions: String(one.sessions), Tools: names(one.tools), "Asked by": names(one.agents), People: names(one.people) }), examples(one)]
-      : h("p", { class: "message" }, "It would have kept nothing back."),
+      : h("p", { class: "message" }, "It would have blocked nothing."),
     facts({ From: text(one.origin, 300), "First run": clock(one.since), "Last run": clock(one.lastRun) }),
     h("p", { class: "advice" }, text(one.promote, 600)));
 }

@@ -99,7 +99,7 @@ def test_a_client_that_never_answers(tmp_path: Any) -> None:
         await until(lambda: len(wires.to_client) == 3)
         assert wires.to_client[1]["method"] == "notifications/cancelled"
         assert wires.to_client[1]["params"]["requestId"] == question["id"]
-        assert "nobody answered within 0.05 s" in str(wires.to_client[2]["result"])
+        assert "no answer within 0.05 s" in str(wires.to_client[2]["result"])
         late = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"allow": True}}}
         wires.relay.from_client(json.dumps(late).encode())
         assert [message["method"] for message in wires.to_server] == ["initialize"]
@@ -118,7 +118,7 @@ def test_the_question_shows_every_argument(tmp_path: Any) -> None:
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         wires.relay.from_client(json.dumps(call).encode())
         question = (await until(lambda: wires.to_client))[0]["params"]["message"]
-        assert " characters are not shown here) … xxx" in question
+        assert " characters not shown) … xxx" in question
         assert question.endswith(' and rm -rf ~"\n"a\\nb": "y"\n"path": "/etc/passwd"')
 
     run(tmp_path, test)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.patience import descriptors, is_alive, until
 
-from hookline.gateway.managed_process import Companion
+from hookline.gateway.process import ManagedProcess
 from hookline.runners.process.reaper import REAPER
 
 STARTS_OTHERS = """
@@ -38,7 +38,7 @@ def test_nothing_is_left(manner: str, status: int, hurried: bool) -> None:
     """Children in its group and outside of it end, too, whether it exits by itself or has to be killed."""
 
     async def work() -> tuple[list[int], int | None]:
-        program = Companion((sys.executable, "-c", STARTS_OTHERS, manner), str(Path.cwd()), dict(os.environ))
+        program = ManagedProcess((sys.executable, "-c", STARTS_OTHERS, manner), str(Path.cwd()), dict(os.environ))
         pids = [int(word) for word in (await asyncio.to_thread(os.read, program.stdout, 100)).split()]
         os.close(program.stdin)
         hurry = asyncio.Event()
@@ -63,7 +63,7 @@ def test_a_program_that_does_not_exist() -> None:
     async def work() -> None:
         before = descriptors()
         with pytest.raises(FileNotFoundError):
-            Companion(("no-such-program",), str(Path.cwd()), {"PATH": "/bin"})
+            ManagedProcess(("no-such-program",), str(Path.cwd()), {"PATH": "/bin"})
         until(lambda: descriptors() <= before, "the end of every new descriptor")
 
     asyncio.run(work())
