@@ -365,7 +365,7 @@ def test_a_rewrite_that_is_not_valid_fails_the_call(scene: Scene) -> None:
     scene.add("BeforeTool", specific(tool_input={"content": 3}))
     outcome = scene.outcome()
     assert (outcome["file"], outcome["status"], outcome["exit"]) == (None, "error", 0)
-    assert "content must be a string" in outcome["llmContent"]
+    assert "content: 3 is not of type 'string'" in outcome["llmContent"]
     assert "a hook (tested) rewrote its arguments, and they are not valid" in scene.log()
 
 

@@ -70,13 +70,20 @@ class ToolArguments:
 
 
 def own_copy(arguments: object) -> dict[str, Any] | None:
-    """The arguments as they are now, which must not change between hooks and tool; None if they are not a mapping."""
+    """Return a copy of the arguments, which must not change between hooks and tool; None if they can't be read."""
     if not isinstance(arguments, Mapping):
         return None
     try:
         return {key: value if type(value) in _ATOMS else _copied(value) for key, value in arguments.items()}
     except Exception:  # noqa: BLE001 - foreign code: a value that can't be copied is used as it is
+        return _shallow(arguments)
+
+
+def _shallow(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    try:
         return dict(arguments)
+    except Exception:  # noqa: BLE001 - foreign code: a mapping that can't be read
+        return None
 
 
 def is_same(after: Any, before: Any) -> bool:

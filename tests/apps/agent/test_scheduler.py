@@ -619,9 +619,9 @@ def _signal_until_gone(pid: int) -> None:
 
 
 def _calls_of(attribute: str) -> dict[str, int]:
-    """How often each module of the package calls something's method of that name; adapters are for others' agents."""
+    """Count the uses of a method in each module of the package, except in the adapters for other frameworks."""
     found: dict[str, int] = {}
-    for path in (path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "adapters"):
+    for path in (path for path in sorted(PACKAGE.rglob("*.py")) if PACKAGE / "adapters" not in path.parents):
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if attribute in text else ():
             # Mentioned or called: who holds the method can call it later.

@@ -55,7 +55,7 @@ class AccessGuard:
             return _refuse(HTTPStatus.FORBIDDEN, "requests from other sites are refused")
         if self._is_token(request.cookies.get(self._cookie, "")):
             return None
-        return _refuse(HTTPStatus.UNAUTHORIZED, "open the URL that hookline ui printed, with its token")
+        return _refuse(HTTPStatus.UNAUTHORIZED, "open the URL with its token, as printed by hookline ui")
 
     def _is_misdirected(self, request: Request) -> bool:
         # DNS rebinding: a site can resolve its own name to this address, and read the responses.
