@@ -32,8 +32,8 @@ from hookline import Config, ToolResult, execute_tool_with_hooks, fire_before_mo
 from hookline.protocol.llm import GenerateContentParameters
 
 PACKAGE = str(Path(hookline.__file__).parent) + os.sep
-WARM_EVENTS = 20
-COUNTED_EVENTS = 100
+WARM_EVENTS = 5
+COUNTED_EVENTS = 50
 
 Fire = Callable[[Config], Awaitable[object]]
 
