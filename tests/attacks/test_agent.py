@@ -47,7 +47,7 @@ def _run(
     scheduler = ToolScheduler(
         config=config,
         toolbox=default_toolbox(),
-        permissions=Permissions(config=config, approve=user, background=BackgroundHooks()),
+        permissions=Permissions(config=config, person=user, background=BackgroundHooks()),
         on_change=lambda _: None,
     )
     given = [AgentCall(id=str(number), name=name, arguments=args) for number, (name, args) in enumerate(wanted)]

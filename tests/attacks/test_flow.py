@@ -74,7 +74,7 @@ def agent(config: Config, name: str, arguments: Mapping[str, Any], user: User | 
     scheduler = ToolScheduler(
         config=config,
         toolbox=default_toolbox(),
-        permissions=Permissions(config=config, approve=user or User(), background=BackgroundHooks()),
+        permissions=Permissions(config=config, person=user or User(), background=BackgroundHooks()),
         on_change=lambda _: None,
     )
     (done,) = asyncio.run(scheduler.run([AgentCall(id="1", name=name, arguments=arguments)]))

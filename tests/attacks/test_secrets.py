@@ -229,7 +229,7 @@ def test_no_secret_is_in_the_transcript(
         config=config,
         model=model,
         toolbox=default_toolbox(),
-        approve=None,
+        approves_all=True,
         transcript=TranscriptWriter(transcript_path("s1"), config.get_redactor()),
         listener=list[Any]().append,
     )

@@ -176,7 +176,7 @@ def test_a_permission_request_hook_is_asked_before_the_user_is(
 
 
 def decided(config: Config, approve: Approver, call: AgentCall) -> AgentCall:
-    permissions = Permissions(config=config, approve=approve, background=BackgroundHooks())
+    permissions = Permissions(config=config, person=approve, background=BackgroundHooks())
     scheduler = ToolScheduler(
         config=config, toolbox=default_toolbox(), permissions=permissions, on_change=lambda _call: None
     )

@@ -16,7 +16,7 @@ class Wires:
 
     def __init__(self, tmp_path: Any, timeout_s: float = 30.0) -> None:
         settings = {"enableHooks": True, "hooksConfig": {"log": {"enabled": False}}}
-        self.hooks = Hooks(tmp_path, settings=settings, on_ask=lambda _reason, _arguments: False)
+        self.hooks = Hooks(tmp_path, settings=settings)
         self.session = self.hooks.session("s")
         self.to_client: list[Any] = []
         self.to_server: list[Any] = []

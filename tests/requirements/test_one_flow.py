@@ -121,7 +121,11 @@ class Program:
             for one in told
             if one["kind"] == "event"
         ]
-        refused = [one["message"].partition(": ")[2] for one in told if one["kind"] == "advice" and one.get("blocked")]
+        refused = [
+            one["message"].partition(": ")[2]
+            for one in told
+            if one.get("blocked") and (one["kind"] == "advice" or (one["kind"] == "answer" and "asked" not in one))
+        ]
         return (*events, *refused)
 
 
@@ -228,7 +232,10 @@ def agent(program: Program) -> Facts:
         config=config,
         toolbox=OwnToolBox([tool]),
         permissions=Permissions(
-            config=config, approve=None, person=None if program.row.reply is None else person, background=background
+            config=config,
+            person=None if program.row.reply is None else person,
+            approves_all=True,
+            background=background,
         ),
         on_change=lambda _: None,
     )
@@ -309,7 +316,7 @@ HOSTS: Mapping[str, Callable[[Program], Facts]] = {
 }
 # Programs that do not know the tool, so that they can't normalize or validate its arguments.
 WITHOUT_RULES = frozenset({"gateway", "bridge"})
-# A question that is left to the client, whose own words for "nobody" these programs do not log.
+# A question that is left to the client, whose refusal these programs put in words of their own.
 ASKS_ELSEWHERE = frozenset({"gateway", "bridge"})
 
 
@@ -387,7 +394,7 @@ def rows() -> list[Row]:
 
 def _comparable(facts: Facts, host: str, row: Row) -> Facts:
     """The facts without what the host can't express."""
-    if host in ASKS_ELSEWHERE and row.reply is not True:
+    if (host in ASKS_ELSEWHERE and row.reply is False) or (host == "bridge" and row.reply is None):
         return facts._replace(model=None, log=facts.log[:1])
     return facts._replace(model=None) if host == "bridge" or (host == "gateway" and facts.stops) else facts
 

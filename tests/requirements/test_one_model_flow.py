@@ -279,7 +279,7 @@ def agent(program: Program) -> None:
             config=program.config(),
             model=Model(program),
             toolbox=ToolBox(tools),
-            approve=None,
+            approves_all=True,
             transcript=TranscriptWriter(program.project / "transcript.jsonl"),
             listener=events.append,
         )

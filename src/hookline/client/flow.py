@@ -194,24 +194,32 @@ def answered(host: Host, call: ToolCall, answer: object, why_not: str | None = N
 
 def answer_record(call: ToolCall, answer: "UserAnswer", asked: str, why: str | None = None) -> "AnswerRecord":
     """The record of an answer about a call; `why` is the reason for it, where there is one."""
-    from hookline.protocol.records import AnswerRecord, LogLevel
-    from hookline.protocol.text.call_summary import call_of
     from hookline.protocol.text.outcome_words import UserAnswer
 
     by = f" (asked by {', '.join(call.decided_by)})" if call.decided_by else ""
     shown = f"{asked} answered {answer}{by}" if why is None else f"{answer}{by}: {why}"
+    return _answer_record(call, shown, answer=answer.value, asked=asked, blocked=answer is UserAnswer.NO)
+
+
+def unasked_record(call: ToolCall, why: str, *, blocked: bool = True) -> "AnswerRecord":
+    """The record of a question that could not be put to a user."""
+    return _answer_record(call, f"blocked: {why}" if blocked else why, blocked=blocked)
+
+
+def _answer_record(call: ToolCall, shown: str, **facts: Any) -> "AnswerRecord":
+    from hookline.protocol.records import AnswerRecord, LogLevel
+    from hookline.protocol.text.call_summary import call_of
+
     return AnswerRecord(
-        level=LogLevel.INFO,
+        level=LogLevel.INFO if "asked" in facts else LogLevel.WARN,
         message=f"BeforeTool {call.name}: {shown}",
         fire=None if call.verdict is None else call.verdict.fire,
         event="BeforeTool",
         subject=call.name,
         call=call_of(call.arguments),
         reason=call.reason,
-        answer=answer.value,
-        asked=asked,
         by=call.decided_by,
-        blocked=answer is UserAnswer.NO,
+        **facts,
     )
 
 
@@ -245,11 +253,11 @@ def _unasked(host: Host, call: ToolCall) -> ToolCall:
     asks = f"{by} asks ({call.reason})"
     if host.unasked is Unasked.SCRIPTS_PASS and call.verdict is not None and _only_scripts_ask(call.verdict.runs):
         asks = f"{asks}, but this program gives no on_ask"
-        _log(host, call, f"{asks}, so the call goes on")
+        host.write(unasked_record(call, f"{asks}, so the call goes on", blocked=False))
         remedy = 'give on_ask, or on_ask="allow" if that is what you want'
         host.warn_once(f"BeforeTool {call.name}: {asks}, so the call runs without a question; {remedy}")
         return replace(call, ask=False)
-    _log(host, call, f"blocked: {asks}, and nobody can be asked here", blocked=True)
+    host.write(unasked_record(call, f"{asks}, and nobody can be asked here"))
     return replace(call, blocked=True, reason=f"{call.reason} ({_NOBODY})")
 
 

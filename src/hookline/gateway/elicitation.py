@@ -30,7 +30,8 @@ class Elicitation:
     def __init__(self, to_client: Callable[[bytes], None], timeout_s: float = ASK_S) -> None:
         self._to_client = to_client
         self._timeout_s = timeout_s
-        self._is_supported = False
+        self.is_supported = False
+        """True after a client's `initialize` request that offers to ask its user."""
         # Random, so that a request of the server can't have the id of a question.
         self._prefix = f"hookline-{os.urandom(8).hex()}-"
         self._count = 0
@@ -44,7 +45,7 @@ class Elicitation:
             return
         offered = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
         # An object without a mode means forms, as in the first version of this capability.
-        self._is_supported = isinstance(offered, dict) and (not offered or "form" in offered)
+        self.is_supported = isinstance(offered, dict) and (not offered or "form" in offered)
 
     def accept(self, message: Message) -> bool:
         """Return True if a client's message answers a question of the gateway; the server must not receive it."""
@@ -56,8 +57,6 @@ class Elicitation:
 
     async def why_refused(self, call: ToolCall, tool: str) -> str | None:
         """Ask about a call. Return None if the user allows it, else the reason for the refusal."""
-        if not self._is_supported:
-            return f"{_WANTED}, and nobody can be asked here"
         self._count += 1
         question = f"{self._prefix}{self._count}"
         answer = self._pending[question] = asyncio.get_running_loop().create_future()

@@ -95,11 +95,14 @@ class ToolGuard:
             await self._select([call.name])
         if self.is_stopped:
             return self._answer(message, results.refuse(f"{self._stop_text} {name} was not run."))
-        steps = self._session.judging(call.name, call.arguments, call.call_id, call.mcp_context, leaves_questions=True)
+        can_ask = self._elicitation.is_supported
+        steps = self._session.judging(
+            call.name, call.arguments, call.call_id, call.mcp_context, leaves_questions=can_ask
+        )
         call = await flow.run(steps)
         if call.stop:
             self._stop(call.stop_reason)
-        if call.ask:
+        if call.ask and can_ask:
             why = await self._elicitation.why_refused(call, name)
             call = self._session.answered(call, asked="the user of the MCP client", why_not=why)
         if call.blocked:

@@ -223,10 +223,10 @@ class AnswerRecord(LogRecord, tag_field="kind", tag="answer", frozen=True, kw_on
     the agent's own.
     """
 
-    answer: str
-    """See UserAnswer."""
-    asked: str
-    """The party that was asked: `the user`, `on_ask` of the program, or the user of an MCP client."""
+    answer: str | None = None
+    """See UserAnswer; None if no user could be asked."""
+    asked: str | None = None
+    """The party that was asked, if any: `the user`, `on_ask` of the program, or the user of an MCP client."""
     by: Sequence[str] = ()
 
 

@@ -52,7 +52,7 @@ def test_a_long_session_leaves_nothing_behind(project: Path, hook_script: Callab
             config=Config(project, settings={"enableHooks": True, "hooks": hooks}, transcript_path=str(path)),
             model=ScriptedModel(answers()),
             toolbox=default_toolbox(),
-            approve=None,
+            approves_all=True,
             transcript=TranscriptWriter(path),
             listener=lambda _: None,
         )

@@ -59,7 +59,7 @@ class Stage:
             ),
             model=self.model,
             toolbox=default_toolbox(),
-            approve=None,
+            approves_all=True,
             transcript=TranscriptWriter(path),
             listener=self.events.append,
         )

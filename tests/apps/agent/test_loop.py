@@ -46,7 +46,7 @@ class Stage:
             config=Config(project, session_id="s1", settings=settings, transcript_path=str(self.path)),
             model=self.model,
             toolbox=options.pop("toolbox", default_toolbox()),
-            approve=None,
+            approves_all=True,
             transcript=TranscriptWriter(self.path),
             listener=self.events.append,
             context_limit=options.pop("limit", None),
@@ -493,7 +493,7 @@ async def main():
     write = calls(("write_file", {{"file_path": "a.txt", "content": "hi"}}))
     model = ScriptedModel([[write], [says("Done.")], [says("A summary.")]])
     path = transcript_path("s1")
-    agent = Agent(config=config, model=model, toolbox=default_toolbox(), approve=None,
+    agent = Agent(config=config, model=model, toolbox=default_toolbox(), approves_all=True,
                   transcript=TranscriptWriter(path), listener=lambda event: None)
     agent.start()
     await agent.run("go")

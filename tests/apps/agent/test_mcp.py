@@ -124,7 +124,7 @@ class Session:
         scheduler = ToolScheduler(
             config=self.config,
             toolbox=self.toolbox,
-            permissions=Permissions(config=self.config, approve=self._approve, background=background),
+            permissions=Permissions(config=self.config, person=self._approve, background=background),
             on_change=lambda _call: None,
         )
         async with connected_mcp_servers(self.config, self.toolbox, self.events.append, connect_s=self.connect_s):

@@ -416,7 +416,7 @@ class Scene:
                 config=Config(self._project, session_id="s1", settings=settings),
                 model=model,
                 toolbox=default_toolbox(),
-                approve=None,
+                approves_all=True,
                 transcript=TranscriptWriter(transcript_path("s1")),
                 listener=self.events.append,
             )

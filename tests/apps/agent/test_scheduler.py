@@ -101,7 +101,9 @@ class Bench:
         self.scheduler = ToolScheduler(
             config=self.config,
             toolbox=self.toolbox,
-            permissions=Permissions(config=self.config, approve=self.person, background=self.background),
+            permissions=Permissions(
+                config=self.config, person=self.person, approves_all=self.person is None, background=self.background
+            ),
             on_change=self.told.append,
         )
 
@@ -533,7 +535,7 @@ def test_hooks_do_not_depend_on_a_terminal(project: Path, tmp_path: Path) -> Non
         "from hookline.apps.agent.toolbox import default_toolbox\n"
         "project, out, hooks = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])\n"
         "config = Config(project, session_id='s', settings={'enableHooks': True, 'hooks': hooks})\n"
-        "permissions = Permissions(config=config, approve=None, background=BackgroundHooks())\n"
+        "permissions = Permissions(config=config, approves_all=True, background=BackgroundHooks())\n"
         "scheduler = ToolScheduler(config=config, toolbox=default_toolbox(), permissions=permissions,\n"
         "                          on_change=lambda call: None)\n"
         "call = AgentCall(id='1', name='run_shell_command', arguments={'command': 'echo hi; cat'})\n"
@@ -704,7 +706,7 @@ def test_a_hook_can_have_the_user_asked(project: Path, answer: Approval) -> None
     spy = Spy()
     command = answering({"decision": "ask", "reason": "sure?"})
     bench = Bench(project, ToolBox([spy]), on("BeforeTool", command))
-    permissions = Permissions(config=bench.config, approve=None, person=person, background=bench.background)
+    permissions = Permissions(config=bench.config, approves_all=True, person=person, background=bench.background)
     bench.scheduler = replace(bench.scheduler, permissions=permissions)
     (finished,) = bench.run(call("spy", what="it"))
     assert [(request.what, request.asked, request.always) for request in requests] == [

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,61 @@ def test_the_agents_own_question_is_logged(project: Path, approval: Approval, wo
     (found,) = [one for one in records() if one["kind"] == "answer"]
     assert (found["answer"], found["asked"], found["subject"], found["call"]) == (word, "the user", "t", "ls")
     assert (found["reason"], found["session"], found.get("fire")) == ("touch things", "s1", None)
+
+
+def unasked_triggers(project: Path) -> None:
+    """The specification's function without `on_ask`: a script's question is no refusal."""
+
+    async def go() -> None:
+        config = Config(project, session_id="s", settings={"enableHooks": True, "hooks": ASKS})
+        await execute_tool_with_hooks(config, "t", {"command": "ls"}, _tool)
+        _close(config)
+
+    asyncio.run(go())
+
+
+def unasked_sync_session(project: Path) -> None:
+    """A session without `on_ask`."""
+    with Hooks(project, settings={"enableHooks": True, "hooks": ASKS}) as hooks:
+        hooks.session("s").sync.run_tool("t", {"command": "ls"}, lambda _: "done")
+
+
+def unasked_agent(project: Path, hooks: Mapping[str, Any] = ASKS) -> None:
+    """The agent without a user: the question of a hook."""
+    bench = Bench(project, ToolBox([Spy(name="t", question="touch things")]), hooks)
+    permissions = replace(bench.scheduler.permissions, person=None, approves_all=False)
+    bench.scheduler = replace(bench.scheduler, permissions=permissions)
+    bench.run(call("t", command="ls"))
+    _close(bench.config)
+
+
+def unasked_agents_own(project: Path) -> None:
+    """The agent without a user: its own question."""
+    unasked_agent(project, {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]})
+
+
+@pytest.mark.req("CLAIM-011")
+@pytest.mark.parametrize(
+    ("run", "blocked", "by"),
+    [
+        pytest.param(unasked_triggers, False, ["g"], id="triggers"),
+        pytest.param(unasked_sync_session, True, ["g"], id="sync"),
+        pytest.param(unasked_agent, True, ["g"], id="agent"),
+        pytest.param(unasked_agents_own, True, [], id="agents-own"),
+    ],
+)
+def test_the_log_claims_no_answer_that_no_user_gave(
+    project: Path, run: Callable[[Path], None], blocked: bool, by: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where no user can be asked, the record says so, and the words find it."""
+    run(project)
+    (found,) = [one for one in records() if one["kind"] == "answer"]
+    assert ("answer" in found, "asked" in found, found["blocked"], found.get("by", [])) == (False, False, blocked, by)
+    assert (found["subject"], found["call"], bool(found.get("fire"))) == ("t", "ls", bool(by))
+    assert "answered" not in found["message"]
+    capsys.readouterr()
+    assert main(["log", "--all-projects", "--decision", "blocked" if blocked else "allowed"]) == 0
+    assert found["message"] in capsys.readouterr().out
 
 
 @pytest.mark.req("CLAIM-011")

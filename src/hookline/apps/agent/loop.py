@@ -88,8 +88,8 @@ class Agent:
         config: "Config",
         model: Model,
         toolbox: ToolBox,
-        approve: Approver | None,
         person: Approver | None = None,
+        approves_all: bool = False,
         transcript: TranscriptWriter,
         listener: Listener,
         max_turns: int = DEFAULT_MAX_TURNS,
@@ -99,10 +99,11 @@ class Agent:
     ) -> None:
         """Set up a session; the caller closes the model.
 
-        `approve` asks the user about a tool call, and None approves everything. `person` asks for a hook even if
-        `approve` is None; without it such calls are refused. `listener` receives the session's events. `max_turns`
-        limits the model calls of one prompt, and `context_limit` replaces the model's own limit of tokens. `history`
-        is the conversation to continue, and `notes` are hooks' messages to the model that were not sent yet.
+        `person` asks the user about a tool call; without it, calls that need a yes are refused. `approves_all` allows
+        calls without a question, except where a hook asks or a place is protected. `listener` receives the session's
+        events. `max_turns` limits the model calls of one prompt, and `context_limit` replaces the model's own limit of
+        tokens. `history` is the conversation to continue, and `notes` are hooks' messages to the model that were not
+        sent yet.
         """
         # Load the SDK before any hook runs, because it blocks the event loop for half a second.
         sdk.types()
@@ -125,7 +126,9 @@ class Agent:
         self._scheduler = ToolScheduler(
             config=config,
             toolbox=toolbox,
-            permissions=Permissions(config=config, approve=approve, person=person, background=self._background),
+            permissions=Permissions(
+                config=config, person=person, approves_all=approves_all, background=self._background
+            ),
             on_change=self._call_changed,
         )
 

@@ -12,7 +12,7 @@ from hookline.apps.agent.approval.protected import ProtectedPlaces
 from hookline.apps.agent.approval.scope import scope_of
 from hookline.apps.agent.background import BackgroundHooks
 from hookline.apps.agent.tool import AgentCall, AgentTool, ToolContext
-from hookline.client.flow import answer_record
+from hookline.client.flow import answer_record, unasked_record
 from hookline.client.triggers.results import AskReason, ToolCall
 from hookline.client.triggers.session import fire_notification_hook
 from hookline.client.triggers.tools import fire_permission_hook, write_in_session
@@ -93,10 +93,10 @@ class Permissions:
     """The user's permissions in this session; asks for more, one question at a time."""
 
     config: "Config"
-    approve: Approver | None
-    """Asks the user; None approves everything except protected places, without a Notification event."""
     person: Approver | None = None
-    """Asks about protected places and for hooks where `approve` is None."""
+    """Asks the user; None where there is no user to ask, so that calls that need a yes are refused."""
+    approves_all: bool = False
+    """Allows everything except protected places, without a question and without a Notification event."""
     background: BackgroundHooks
     """Runs Notification hooks."""
     _always_allowed: set[tuple[str, ...]] = field(default_factory=set, init=False)
@@ -118,10 +118,9 @@ class Permissions:
         grant, protected = self._needed(tool, call)
         if grant is None:
             return given
-        if grant == given or (self.approve is None and protected is None):
+        if grant == given or (self.approves_all and protected is None):
             return grant
-        approve = self.approve or self.person
-        if approve is None:
+        if self.approves_all and self.person is None:
             advice = "it needs a person's yes, and nobody can be asked here"
             raise RefusedError(f"{call.name} was not run: {protected}; {advice}.")
         scope = None if protected else scope_of(tool.name, call.arguments, ToolContext.of(self.config, call))
@@ -135,7 +134,7 @@ class Permissions:
                 return grant
             waiting()
             self._notify(request)
-            reply = await approve(request)
+            reply = UserReply(Approval.REFUSE) if self.person is None else await self.person(request)
             self._log(request, reply)
             if reply.decision is Approval.REFUSE:
                 refusal = f"{call.name} was not run: permission to {request.what} was not given."
@@ -147,7 +146,7 @@ class Permissions:
     @property
     def can_ask(self) -> bool:
         """True if the user can be asked."""
-        return self.person is not None or self.approve is not None
+        return self.person is not None
 
     async def ask_for_hook(
         self,
@@ -162,7 +161,7 @@ class Permissions:
 
         Returns the answer, and the permission if the user says yes.
         """
-        if (ask := self.person or self.approve) is None:
+        if self.person is None:
             return UserReply(Approval.REFUSE), None
         grant, _ = self._needed(tool, call)
         what = "run" if grant is None else grant.what
@@ -172,7 +171,7 @@ class Permissions:
             await self._is_allowed_by_hooks(request)
             waiting()
             self._notify(request)
-            reply = await ask(request)
+            reply = await self.person(request)
         return reply, None if reply.decision is Approval.REFUSE else grant
 
     def _needed(self, tool: AgentTool, call: AgentCall) -> tuple[Grant | None, str | None]:
@@ -202,7 +201,11 @@ class Permissions:
 
     def _log(self, request: ApprovalRequest, reply: UserReply) -> None:
         call = ToolCall(name=request.call.name, arguments=dict(request.call.arguments), reason=request.what)
-        record = answer_record(call, _ANSWERS[reply.decision], THE_USER)
+        record = (
+            unasked_record(call, f"it needs permission to {request.what}, and nobody can be asked here")
+            if self.person is None
+            else answer_record(call, _ANSWERS[reply.decision], THE_USER)
+        )
         write_in_session(self.config, self.config.get_hook_system(), record)
 
     @cached_property

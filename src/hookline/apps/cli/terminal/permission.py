@@ -53,11 +53,6 @@ class Dialogue(Protocol):
         """Return the user's answer, typed after the question. Raises EOFError at the end of the input."""
 
 
-async def refuse(_request: ApprovalRequest) -> UserReply:
-    """Refuse, because there is no user to ask."""
-    return UserReply(Approval.REFUSE)
-
-
 async def ask(request: ApprovalRequest, context: ToolContext, dialogue: Dialogue) -> UserReply:
     """Ask until the user decides; the end of the input refuses."""
     always = None if request.always is None else printable(request.always)

@@ -21,7 +21,6 @@ from hookline.apps.agent.models.gemini import DEFAULT_GEMINI, GeminiModel
 from hookline.apps.agent.models.replay import Recorder, ReplayModel
 from hookline.apps.agent.toolbox import ToolBox
 from hookline.apps.cli.options import make_config, report_unusable_hooks
-from hookline.apps.cli.terminal.permission import refuse
 from hookline.apps.cli.terminal.readiness import require_hooks
 from hookline.client.config import Config
 from hookline.errors import UsageError
@@ -119,7 +118,7 @@ def make_session(
         model=model,
         toolbox=toolbox,
         # --yes approves tool calls; it never trusts a hook.
-        approve=None if given.yes else person or refuse,
+        approves_all=given.yes,
         person=person,
         transcript=transcript,
         listener=listener,
