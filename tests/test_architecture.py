@@ -21,7 +21,7 @@ PACKAGE = Path(hookline.__file__).parent
 # Each layer may import from those above it in this table, and never from a neighbour in its own. Only the first row
 # has foundations, of which each may import those to its left.
 LAYERS = (
-    ("errors", "extensions", "hook", "protocol", "files", "shell"),
+    ("errors", "extensions", "hook", "protocol", "stderr", "files", "shell"),
     ("dialects", "formats"),
     ("settings", "log", "runners"),
     ("engine",),
@@ -163,7 +163,7 @@ def test_few_modules_write_to_the_terminal() -> None:
         if isinstance(node, ast.Call) and _PRINTS.fullmatch(ast.unparse(node.func))
     }
     assert printing == {
-        "hookline.protocol.text.strings",  # one line of ours, through `printable`
+        "hookline.stderr",  # one line of ours, through `printable`
         "hookline.apps.cli.report.printer",  # lines through `painted`, JSON with escapes
         "hookline.apps.cli.main",  # the version, and tracebacks through `visible`
         "hookline.apps.cli.terminal.screen",  # a console that makes whatever it draws visible

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from hookline.errors import FormatError, HooklineError
     from hookline.protocol.events import HookEventName
     from hookline.protocol.llm import GenerateContentParameters, LLMRequest, LLMResponse
-    from hookline.protocol.outputs import DefaultHookOutput
-    from hookline.protocol.results import AggregatedHookResult
+    from hookline.protocol.results import AggregatedHookResult, DefaultHookOutput
 
 __all__ = [
     "AggregatedHookResult",
@@ -55,7 +54,7 @@ __all__ = [
 _HOMES = {
     "AggregatedHookResult": "protocol.results",
     "Config": "client.config",
-    "DefaultHookOutput": "protocol.outputs",
+    "DefaultHookOutput": "protocol.results",
     "FormatError": "errors",
     "GenerateContentParameters": "protocol.llm",
     "HookEventHandler": "engine.handler",

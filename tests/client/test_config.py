@@ -113,7 +113,7 @@ def test_disabled_hooks_load_nothing(project: Path) -> None:
     )
     loaded = loaded_modules(code, project)
     parts = {name.removeprefix("hookline.").partition(".")[0] for name in loaded if name.startswith("hookline.")}
-    assert parts <= {"client", "errors", "extensions", "protocol", "settings"}
+    assert parts <= {"client", "errors", "extensions", "protocol", "settings", "stderr"}
     assert {name for name in loaded if name.startswith("hookline.client.")} == {"hookline.client.config"}
     assert not loaded & {"msgspec", "asyncio", "google", "google.genai", "regress", "platformdirs"}
 

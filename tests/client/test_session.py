@@ -11,7 +11,8 @@ import pytest
 from hookline import Config, Hooks, LLMRequest
 from hookline.hook import Deny
 from hookline.log.write.logger import MemorySink
-from hookline.protocol.observer import HookObserver, ObservedSession
+from hookline.protocol.events import SessionFacts
+from hookline.protocol.observer import HookObserver
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
 
 from .conftest import MakeHooks, hook, says
@@ -291,15 +292,15 @@ def test_an_observer_can_be_told_the_session(make_hooks: MakeHooks, is_function:
     seen: list[Any] = []
 
     class Observer(HookObserver):
-        def hooks_started(self, plan: HookExecutionPlan, *, session: ObservedSession) -> None:  # noqa: ARG002 - the signature of HookObserver
-            seen.append(("started", session.id, session.agent))
+        def hooks_started(self, plan: HookExecutionPlan, *, session: SessionFacts) -> None:  # noqa: ARG002 - the signature of HookObserver
+            seen.append(("started", session.session_id, session.agent))
 
-        def hook_ended(self, hook: Any, *, session: ObservedSession) -> None:  # noqa: ARG002 - the same
-            seen.append(("ended", session.id, session.agent))
+        def hook_ended(self, hook: Any, *, session: SessionFacts) -> None:  # noqa: ARG002 - the same
+            seen.append(("ended", session.session_id, session.agent))
 
-        def hooks_finished(self, verdict: Verdict, *, session: ObservedSession) -> None:
+        def hooks_finished(self, verdict: Verdict, *, session: SessionFacts) -> None:
             assert verdict.blocked
-            seen.append(("finished", session.id, session.agent))
+            seen.append(("finished", session.session_id, session.agent))
 
     hooks = make_hooks({} if is_function else {"BeforeTool": [hook("exit 2")]}, observer=Observer())
     if is_function:

@@ -24,7 +24,7 @@ from hookline.client.triggers.tools import ToolResult, execute_tool_with_hooks
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.protocol.events import HookEventName
 from hookline.protocol.messages import Message
-from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
+from hookline.protocol.results import BeforeToolHookOutput, DefaultHookOutput
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "golden" / "conformance.json").read_text())
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

@@ -12,8 +12,7 @@ from hookline.protocol.answers import ToolSelection, read_stdout, warning_from_s
 from hookline.protocol.constants import ConfigSource
 from hookline.protocol.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.protocol.hook_entry import CommandLine, HookEntry
-from hookline.protocol.outputs import BeforeToolHookOutput
-from hookline.protocol.results import AggregatedHookResult
+from hookline.protocol.results import AggregatedHookResult, BeforeToolHookOutput
 from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.verdict import (
     HookError,

@@ -14,7 +14,7 @@ from hookline.formats.outputs import AfterModelHookOutput, BeforeModelHookOutput
 from hookline.protocol.answers import ANY_FIELD
 from hookline.protocol.events import LIFECYCLE_EVENTS, HookEventName
 from hookline.protocol.inputs import HookInput
-from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
+from hookline.protocol.results import BeforeToolHookOutput, DefaultHookOutput
 
 E = HookEventName
 

@@ -22,15 +22,20 @@ from hookline.formats.genai.translator import HookTranslatorGenAIv1
 from hookline.log.write.logger import HookLogger, MemorySink
 from hookline.protocol.arguments import ToolArguments
 from hookline.protocol.constants import ConfigSource, Decider, OnError
-from hookline.protocol.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+from hookline.protocol.events import (
+    HookEventName,
+    PreCompressTrigger,
+    SessionEndReason,
+    SessionFacts,
+    SessionStartSource,
+)
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.llm import GenerateContentParameters
-from hookline.protocol.observer import BoundObserver, HookObserver
-from hookline.protocol.outputs import BlockingError
+from hookline.protocol.observer import HookObserver
 from hookline.protocol.records import LogLevel
-from hookline.protocol.results import AggregatedHookResult
-from hookline.protocol.session import SessionFacts
+from hookline.protocol.results import AggregatedHookResult, BlockingError
 from hookline.protocol.verdict import HookError, HookExecutionPlan, HookExecutionResult, SkipKind, Verdict
+from hookline.runners.context import BoundObserver
 from hookline.settings.decode.settings import decode_settings
 from hookline.settings.read.files import Layer
 
@@ -420,7 +425,10 @@ def test_an_observer_watches_and_changes_nothing(project: Path, fails: bool) -> 
     """An observer is shown the beginning and the end, and its own faults lift no guard."""
     watcher, memory = _Watcher(fails=fails), MemorySink()
     hooks = {"BeforeTool": [group("exit 2"), group("true", matcher="write")]}
-    result = fire(make_handler(project, hooks, memory, observer=BoundObserver(watcher, "s")), before_tool)
+    result = fire(
+        make_handler(project, hooks, memory, observer=BoundObserver(watcher, SessionFacts("s", str(project)))),
+        before_tool,
+    )
     assert result.final_output is not None
     assert result.final_output.is_blocking_decision()
     assert watcher.seen[0] == ("started", ["exit 2"], "ls")
@@ -669,7 +677,7 @@ def test_cancelling_ends_the_hooks(project: Path) -> None:
 
     async def main() -> int:
         hooks = {"BeforeTool": [group("echo $$ > ready; exec sleep 30")]}
-        handler = make_handler(project, hooks, memory, observer=BoundObserver(watcher, "s"))
+        handler = make_handler(project, hooks, memory, observer=BoundObserver(watcher, SessionFacts("s", str(project))))
         task = asyncio.ensure_future(before_tool(handler))
         pid = int(await asyncio.to_thread(ready.read_text))
         task.cancel()

@@ -15,7 +15,7 @@ from hookline.engine.merge import (
     merge_tool_selection,
 )
 from hookline.protocol.answers import Answer, ToolSelection, read_object, warning_from_stderr
-from hookline.protocol.outputs import BeforeToolHookOutput
+from hookline.protocol.results import BeforeToolHookOutput
 
 Given = Mapping[str, Any]
 

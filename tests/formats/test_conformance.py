@@ -18,7 +18,7 @@ from hookline.formats.outputs import (
     ToolConfigTarget,
 )
 from hookline.protocol.llm import GenerateContentParameters
-from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
+from hookline.protocol.results import BeforeToolHookOutput, DefaultHookOutput
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "golden" / "conformance.json").read_text())
 

@@ -15,7 +15,7 @@ from hookline.formats.outputs import (
 )
 from hookline.protocol.events import HookEventName
 from hookline.protocol.llm import GenerateContentParameters
-from hookline.protocol.outputs import DefaultHookOutput
+from hookline.protocol.results import DefaultHookOutput
 
 CALL = types.Part(function_call=types.FunctionCall(name="f", args={}))
 TARGET = GenerateContentParameters(

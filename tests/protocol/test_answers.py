@@ -19,7 +19,7 @@ from hookline.protocol.answers import (
     warning_from_stderr,
 )
 from hookline.protocol.events import HookDecision
-from hookline.protocol.outputs import DefaultHookOutput
+from hookline.protocol.results import DefaultHookOutput
 
 CHOICES = "is not one of block, deny, allow, approve, ask; nothing was decided"
 NOT_JSON = (

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from hookline.protocol.answers import Answer, read_object
-from hookline.protocol.outputs import BeforeToolHookOutput, BlockingError, DefaultHookOutput
+from hookline.protocol.results import BeforeToolHookOutput, BlockingError, DefaultHookOutput
 
 
 @pytest.mark.req("HOOK-016b", "HOOK-018", "HOOK-158", "HOOK-182")

@@ -6,9 +6,10 @@ from hookline.protocol.answers import deny, read_object
 from hookline.protocol.constants import ConfigSource, Decider
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import CommandLine, HookEntry
-from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
 from hookline.protocol.results import (
     AggregatedHookResult,
+    BeforeToolHookOutput,
+    DefaultHookOutput,
     ProcessedHookResult,
     build_failure_envelope,
     failure_verdict,

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.protocol.text.strings import printable, visible, visible_json, warn_user
+from hookline.protocol.text.strings import printable, visible, visible_json
+from hookline.stderr import warn_user
 
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 

@@ -3,12 +3,12 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from google.genai import types
+from msgspec.structs import replace
 
 from hookline import (
     Config,

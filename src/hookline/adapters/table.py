@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from hookline.errors import HooklineError, MissingExtraError, install_command
 from hookline.protocol.events import HookEventName
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.client import Hooks

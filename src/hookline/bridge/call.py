@@ -14,8 +14,9 @@ from hookline.errors import HooklineError
 from hookline.protocol.constants import CHILD_MARK
 from hookline.protocol.events import HookEventName
 from hookline.protocol.text.json_text import stringify_json
-from hookline.protocol.text.strings import captured_notices, printable, visible, visible_json
+from hookline.protocol.text.strings import printable, visible, visible_json
 from hookline.settings.read.project import find_projects
+from hookline.stderr import captured_notices
 
 PING = {"hookline": "are you there?"}
 """A question that no agent asks; `hookline bridge status` does, and no hook is run for it."""

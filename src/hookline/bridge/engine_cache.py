@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hookline.client.config import Config
 from hookline.errors import HooklineError
 from hookline.protocol.constants import FiredBy
-from hookline.protocol.session import SessionFacts
+from hookline.protocol.events import SessionFacts
 from hookline.runners.process.limit import SCOPE, Limit
 from hookline.settings.read.paths import PROJECT_FILE, default_paths
 

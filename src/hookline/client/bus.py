@@ -1,10 +1,33 @@
 """An in-process message bus."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 
 from hookline.errors import NoAnswerError
-from hookline.protocol.messages import Message, RecentIds, Subscriber
+from hookline.protocol.messages import Message, Subscriber
+
+_MOST_IDS = 10_000
+
+
+class RecentIds:
+    """The ids of the latest requests, so that none is run twice."""
+
+    def __init__(self, most: int = _MOST_IDS) -> None:
+        self._most = most
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, request_id: object) -> bool:
+        return request_id in self._known
+
+    def add(self, request_id: str) -> bool:
+        """Remembers an id; False if it was known."""
+        if request_id in self._known:
+            return False
+        self._known[request_id] = None
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+        return True
 
 
 class InProcessBus:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hookline.protocol.constants import ConfigSource, FiredBy, HookOptions, OnError
-from hookline.protocol.session import SessionFacts
-from hookline.protocol.text.strings import warn_user
+from hookline.protocol.events import SessionFacts
 from hookline.settings.read.files import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
 from hookline.settings.read.merge import (
     blocks_on_fault,
@@ -22,6 +21,7 @@ from hookline.settings.read.merge import (
 from hookline.settings.read.paths import SettingsPaths, default_paths
 from hookline.settings.read.provider import policy_layers
 from hookline.settings.read.source import FileWatch, SettingsSource
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.engine.system import HookSystem

@@ -26,9 +26,14 @@ from hookline.errors import SessionClosedError
 from hookline.extensions import lazy_module
 from hookline.formats.checks import check_request, check_response
 from hookline.protocol.arguments import ToolArguments, own_copy
-from hookline.protocol.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+from hookline.protocol.events import (
+    HookEventName,
+    PreCompressTrigger,
+    SessionEndReason,
+    SessionFacts,
+    SessionStartSource,
+)
 from hookline.protocol.llm import LLMRequest, LLMResponse
-from hookline.protocol.session import SessionFacts
 
 if TYPE_CHECKING:
     import msgspec

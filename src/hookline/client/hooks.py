@@ -17,9 +17,8 @@ from hookline.client.triggers.boundary import attempt
 from hookline.client.triggers.results import OnAsk
 from hookline.errors import HooklineError
 from hookline.protocol.constants import HookOptions, OnError
-from hookline.protocol.events import HookEventName, suggest_event
-from hookline.protocol.session import SessionFacts
-from hookline.protocol.text.strings import warn_user
+from hookline.protocol.events import HookEventName, SessionFacts, suggest_event
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.engine.system import HookSystem

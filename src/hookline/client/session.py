@@ -8,8 +8,7 @@ from hookline.client.sync import SyncSession
 from hookline.client.triggers import session as lifecycle
 from hookline.client.triggers.boundary import fire
 from hookline.client.triggers.results import OnAsk, SessionStartHookResult
-from hookline.protocol.events import HookEventName, SessionEndReason, SessionStartSource
-from hookline.protocol.session import SessionFacts
+from hookline.protocol.events import HookEventName, SessionEndReason, SessionFacts, SessionStartSource
 
 # The end of a session waits this long for the hooks of SessionStart and SessionEnd.
 _END_S = 5.0

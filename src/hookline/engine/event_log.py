@@ -30,7 +30,6 @@ from hookline.protocol.records import (
     about,
     hook_place,
 )
-from hookline.protocol.session import current_session
 from hookline.protocol.text.call_summary import call_of
 from hookline.protocol.text.exit_text import show_ending, telling_line
 from hookline.protocol.text.json_text import utc_timestamp
@@ -45,8 +44,9 @@ from hookline.protocol.text.outcome_words import (
     show_outcome,
     would_of,
 )
-from hookline.protocol.text.strings import warn_user
 from hookline.protocol.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict, would_have
+from hookline.runners.context import current_session
+from hookline.stderr import warn_user
 
 # With a thousand hooks, most do not match most tools, and that is worth one record.
 _LISTED_ONE_BY_ONE = 20

@@ -34,7 +34,7 @@ from hookline.protocol.events import (
     SessionStartSource,
 )
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
+from hookline.protocol.results import BeforeToolHookOutput, DefaultHookOutput
 
 
 class Matching(Enum):

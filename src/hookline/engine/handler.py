@@ -22,10 +22,10 @@ from hookline.protocol.events import (
     HookEventName,
     PreCompressTrigger,
     SessionEndReason,
+    SessionFacts,
     SessionStartSource,
 )
 from hookline.protocol.llm import Translator
-from hookline.protocol.observer import BoundObserver
 from hookline.protocol.results import (
     AggregatedHookResult,
     as_block,
@@ -34,9 +34,9 @@ from hookline.protocol.results import (
     failure_verdict,
     make_empty_success_result,
 )
-from hookline.protocol.session import SessionFacts, current_session
 from hookline.protocol.text.json_text import utc_timestamp
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
+from hookline.runners.context import BoundObserver, current_session
 
 if TYPE_CHECKING:
     from hookline.engine import mediation

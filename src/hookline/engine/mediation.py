@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.protocol.events import HookEventName
+from hookline.protocol.events import HookEventName, SessionFacts
 from hookline.protocol.inputs import input_problems
 from hookline.protocol.messages import AddressedResponse, AskerFacts, HookExecutionFailure, Message
 from hookline.protocol.results import AggregatedHookResult
-from hookline.protocol.session import SessionFacts
 from hookline.protocol.verdict import Verdict
 
 # Gets the event, its fields, and the session that it belongs to if that is not the system's own.

@@ -26,15 +26,14 @@ from hookline.log.redact.redactor import Redactor
 from hookline.log.write.logger import HookLogger, LogSink
 from hookline.log.write.sink import FileSink
 from hookline.protocol.constants import DEFAULT_MAX_WARM, Decider, FiredBy, HookOptions, Lifecycle, OnError
-from hookline.protocol.events import HookEventName
+from hookline.protocol.events import HookEventName, SessionFacts
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.observer import BoundObserver, HookObserver
+from hookline.protocol.observer import HookObserver
 from hookline.protocol.records import Consent, FaultRecord, LogLevel, SettingsRecord, hook_place
-from hookline.protocol.session import SessionFacts
 from hookline.protocol.text.secret_names import SECRET_NAMES
-from hookline.protocol.text.strings import warn_user
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
 from hookline.runners.background import BACKGROUND
+from hookline.runners.context import BoundObserver
 from hookline.runners.process.batch import ChildLimits
 from hookline.runners.process.reaper import REAPER
 from hookline.runners.resources import EngineResources
@@ -44,6 +43,7 @@ from hookline.settings.decode.settings import Settings, decode_settings
 from hookline.settings.read.merge import blocks_on_fault, policy_problems
 from hookline.settings.read.source import SettingsSource
 from hookline.settings.trust.worker_source import WorkerSources
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.engine import functions
@@ -109,7 +109,7 @@ class HookSystem:
         self._sinks = sinks
         self._log_file = log_file
         self._trust_path = trust_path
-        self._observer = None if observer is None else BoundObserver(observer, facts.session_id, agent)
+        self._observer = None if observer is None else BoundObserver(observer, facts._replace(agent=agent))
         self._on_fault = on_fault
         self._reported = {str(problem) for layer in source.layers for problem in layer.problems}
         self._reported |= {str(problem) for problem in policy_problems(source.layers)}

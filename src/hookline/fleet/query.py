@@ -21,8 +21,8 @@ from hookline.fleet.policy.documents import ALL_TEAMS
 from hookline.fleet.policy.store import DocumentKind
 from hookline.fleet.record.message import arrivals
 from hookline.fleet.record.mirror import Mirror
-from hookline.protocol.text.strings import warn_user
 from hookline.settings.decode.schema import FleetSettings
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

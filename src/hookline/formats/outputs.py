@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hookline.formats.hook_format import hook_candidates, settle_llm_response
 from hookline.protocol.answers import or_none
-from hookline.protocol.outputs import DefaultHookOutput
+from hookline.protocol.results import DefaultHookOutput
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse

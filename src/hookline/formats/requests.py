@@ -10,7 +10,8 @@ from hookline.formats.conversation import ContentFormat, read_messages_of, rewri
 from hookline.formats.hook_format import GENERATION, overlay_llm_request
 from hookline.formats.native import field, given, kind_of, listed, shape_of, with_fields
 from hookline.protocol.llm import HookToolConfig, LLMConfig, LLMRequest, ToolMode
-from hookline.protocol.text.strings import warn_user, whole_text
+from hookline.protocol.text.strings import whole_text
+from hookline.stderr import warn_user
 
 Native = Mapping[str, Any]
 Permits = Callable[[str], bool]

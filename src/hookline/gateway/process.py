@@ -11,12 +11,12 @@ from typing import BinaryIO
 from hookline.errors import HooklineError
 from hookline.gateway.lines import LineReader, LineWriter, wait_for_any
 from hookline.protocol.mcp import mcp_server_facts
-from hookline.protocol.text.strings import warn_user
 from hookline.runners.process import orphans
 from hookline.runners.process.command import program_invocation
 from hookline.runners.process.reaper import REAPER, group_remains, signal_group
 from hookline.runners.process.spawn import spawn
 from hookline.runners.process.watcher import Watcher
+from hookline.stderr import warn_user
 
 # The same as in the official clients: the server may take this long to exit after EOF on stdin, and after SIGTERM.
 WAIT_S = 2.0

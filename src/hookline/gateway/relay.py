@@ -26,7 +26,7 @@ from hookline.gateway.messages import (
     read_messages,
     read_object,
 )
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 Send = Callable[[bytes], None]
 """Sends one message, without a line feed."""

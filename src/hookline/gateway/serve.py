@@ -13,7 +13,7 @@ from hookline.gateway.elicitation import Elicitation
 from hookline.gateway.guard import ToolGuard
 from hookline.gateway.lines import LIMIT, LineReader, LineWriter, wait_for_any
 from hookline.gateway.relay import Relay
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 # How long pending requests may take after EOF on stdin.
 _FINISH_S = 1.0

@@ -10,8 +10,8 @@ from hookline.guards.findings import Finding, Subject, shortened
 from hookline.guards.path_kinds import is_secret
 from hookline.guards.resolve import located, unreadable
 from hookline.hook import AfterModel, AfterTool, Answer, BeforeTool, Redact, Rewrite
+from hookline.log.redact.secret_patterns import private_keys, tokens
 from hookline.protocol.text.secret_names import asks_for_secrets
-from hookline.protocol.text.secret_patterns import private_keys, tokens
 
 SECRET_FILES = "secret-files"  # noqa: S105 - the id of a rule
 """The one rule about files with secrets, in commands and in tool calls."""

@@ -18,7 +18,7 @@ from hookline.log.read.reader import LogReader
 from hookline.log.read.statistics import RUNS, HookKey, HookStatistics, Statistics
 from hookline.protocol.constants import ConfigSource
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 _STATES = {"trusted": "on", "new": "untrusted", "changed": "changed", "refused": "refused"}
 

@@ -9,7 +9,7 @@ from hookline.inspect.view import Setup, value_at
 from hookline.protocol.constants import OWN_DIALECT, ConfigSource
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.records import Consent, hook_place
-from hookline.protocol.text.suggest import did_you_mean
+from hookline.protocol.text.strings import did_you_mean
 from hookline.settings.edit import add_to_list, edit_file, remove_from_list
 from hookline.settings.read.files import Layer
 from hookline.settings.read.merge import authority

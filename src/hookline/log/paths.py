@@ -3,7 +3,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hookline.files import NotRegularError, state_path
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 
 def log_path(given: str | None) -> Path:

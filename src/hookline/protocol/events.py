@@ -1,5 +1,8 @@
+"""Events, the sessions that they belong to, and the decisions about them."""
+
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 from hookline.protocol.text.strings import nearest
 
@@ -64,6 +67,20 @@ EVENT_DESCRIPTIONS: Mapping[HookEventName, str] = {
     HookEventName.PRE_COMPRESS: "Before a compression: can prevent it or add context; matchers: manual, auto.",
     HookEventName.NOTIFICATION: "When the user is asked for something; matcher: ToolPermission.",
 }
+
+
+class SessionFacts(NamedTuple):
+    """One session, as hooks and the log see it."""
+
+    session_id: str
+    cwd: str
+    """The directory that hooks are given. They run in the directory of their hook system."""
+    transcript_path: str = ""
+    """The session's transcript; empty if there is none."""
+    agent: str | None = None
+    """The name of the agent in a program that has several, for the log."""
+    agent_event: str | None = None
+    """Another agent's name of the event that its hook command was called for, for the log."""
 
 
 class SessionStartSource(StrEnum):

@@ -1,14 +1,23 @@
 """Model calls as hooks see them: a form that stays the same when the SDK changes."""
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Required, TypedDict
+from typing import Any, Literal, Protocol, Required, TypedDict
 
-if TYPE_CHECKING:
-    from hookline.protocol._parameters import GenerateContentParameters as GenerateContentParameters  # noqa: PLC0414 - part of this module
+import msgspec
 
 ToolMode = Literal["AUTO", "ANY", "NONE"]
 
 DEFAULT_CONTEXT_LIMIT = 1_048_576
 """Tokens that fit into a conversation with a model that states no limit."""
+
+
+class GenerateContentParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """The three arguments of the SDK's `generate_content`: what model callers hand in and get back."""
+
+    model: str
+    contents: Any
+    """Any value that the SDK accepts: a string, a `Content`, or a list of strings, parts and `Content` objects."""
+    config: Any = None
+    """A `GenerateContentConfig`, its dictionary form, or None."""
 
 
 class LLMMessage(TypedDict):
@@ -103,12 +112,3 @@ class Translator(Protocol):
 
     def to_hook_llm_response(self, sdk_response: Any) -> LLMResponse:
         """Return a model response as hooks see it."""
-
-
-def __getattr__(name: str) -> Any:
-    """Loads the one dataclass on first use: `dataclasses` loads `inspect`, a tenth of the start of `hookline list`."""
-    if name == "GenerateContentParameters":
-        from hookline.protocol._parameters import GenerateContentParameters  # noqa: PLC0415
-
-        return GenerateContentParameters
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

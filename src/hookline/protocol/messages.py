@@ -1,13 +1,10 @@
 """The messages of the mediated path, and what a bus must be able to do."""
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
 from hookline.protocol.events import HookEventName
-
-_MOST_IDS = 10_000
 
 
 class MessageBusType(StrEnum):
@@ -113,23 +110,3 @@ class MessageBus(Protocol):
         none. Then the work is abandoned: a subscriber that has not begun with it does not, and one at work is
         cancelled. Under one `correlationId` a bus asks once; it makes one if there is none.
         """
-
-
-class RecentIds:
-    """The ids of the latest requests, so that none is run twice."""
-
-    def __init__(self, most: int = _MOST_IDS) -> None:
-        self._most = most
-        self._known: OrderedDict[str, None] = OrderedDict()
-
-    def __contains__(self, request_id: object) -> bool:
-        return request_id in self._known
-
-    def add(self, request_id: str) -> bool:
-        """Remembers an id; False if it was known."""
-        if request_id in self._known:
-            return False
-        self._known[request_id] = None
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
-        return True

@@ -16,8 +16,7 @@ from hookline.protocol.hook_entry import (
     Unsupported,
     WorkerCommand,
 )
-from hookline.protocol.session import current_session
-from hookline.runners.context import RunContext, Runner
+from hookline.runners.context import RunContext, Runner, current_session
 from hookline.runners.invocation import HookInvocation
 from hookline.runners.process.batch import ChildJob, ChildOutcome
 from hookline.shell.quoting import quote_project_variables

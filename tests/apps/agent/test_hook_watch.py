@@ -11,9 +11,8 @@ from hookline.apps.agent.hook_watch import HookWatch
 from hookline.client.config import Config
 from hookline.client.triggers.model import fire_before_tool_selection_hook
 from hookline.client.triggers.tools import fire_before_tool_hook
-from hookline.protocol.events import HookEventName
+from hookline.protocol.events import HookEventName, SessionFacts
 from hookline.protocol.llm import GenerateContentParameters
-from hookline.protocol.observer import ObservedSession
 from hookline.protocol.results import failure_verdict
 
 HookScript = Callable[..., Path]
@@ -83,7 +82,7 @@ def test_a_fault_of_the_engine_has_an_end_too() -> None:
     events: list[AgentEvent] = []
     HookWatch(events.append).hooks_finished(
         failure_verdict(HookEventName.AFTER_MODEL, None, ValueError("x"), "execution"),
-        session=ObservedSession("s", None),
+        session=SessionFacts("s", ""),
     )
     assert events == [
         HooksFinished(event="AfterModel", subject=None, blocked=False, should_stop=False, reason=None, decided_by=())

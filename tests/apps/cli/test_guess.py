@@ -2,7 +2,7 @@
 
 import pytest
 
-from hookline.protocol.text.suggest import did_you_mean, misspelled_option, nearest_word
+from hookline.protocol.text.strings import did_you_mean, misspelled_option, nearest_word
 
 OPTIONS = ("-h", "--help", "--session", "--json")
 

@@ -19,8 +19,8 @@ from hookline.client.triggers.tools import (
 )
 from hookline.engine.system import HookSystem
 from hookline.log.write.logger import MemorySink
-from hookline.protocol.outputs import DefaultHookOutput
 from hookline.protocol.records import LogLevel
+from hookline.protocol.results import DefaultHookOutput
 
 ARGUMENTS = {"path": "a.txt", "options": {"all": True}}
 DONE = ToolResult(llm_content="done", return_display="Done.")

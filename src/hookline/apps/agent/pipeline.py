@@ -4,6 +4,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from hookline.apps.agent.conversation.contents import spoken_text
 from hookline.apps.agent.events import Listener, ModelText
 from hookline.apps.agent.models.client import Model
@@ -113,7 +115,7 @@ def _answer(
 def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHookResult) -> GenerateContentParameters:
     if selection.tool_config is not None:
         update = {"tool_config": selection.tool_config, "tools": selection.tools}
-        request = replace(request, config=request.config.model_copy(update=update))
+        request = structs.replace(request, config=request.config.model_copy(update=update))
     if selection.system_message:
         request = genai_request.append_system_note(request, selection.system_message)
     return request
@@ -159,7 +161,7 @@ def _sendable(request: GenerateContentParameters) -> GenerateContentParameters:
     tool_config = request.config.tool_config.model_copy(
         update={"function_calling_config": calling.model_copy(update=changes)}
     )
-    return replace(request, config=request.config.model_copy(update={"tool_config": tool_config}))
+    return structs.replace(request, config=request.config.model_copy(update={"tool_config": tool_config}))
 
 
 def _calling(request: GenerateContentParameters) -> Any:

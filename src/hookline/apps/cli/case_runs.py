@@ -17,8 +17,8 @@ from hookline.errors import UsageError
 from hookline.inspect.hooks import recorded_in
 from hookline.log.read.statistics import RUNS
 from hookline.protocol.constants import OWN_DIALECT, FiredBy
-from hookline.protocol.text.strings import warn_user
 from hookline.settings.trust.fingerprint import fingerprint, signature
+from hookline.stderr import warn_user
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.from_log import EventLoader
 from hookline.testing.cases.read import SUFFIX, find_files

@@ -11,7 +11,8 @@ from importlib import import_module
 
 from hookline.errors import HooklineError, MissingExtraError
 from hookline.extensions import lazy_module, missing_part
-from hookline.protocol.text.strings import visible, warn_user
+from hookline.protocol.text.strings import did_you_mean, misspelled_option, nearest_word, visible
+from hookline.stderr import warn_user
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which `hookline --help` does not need
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
 
     from hookline.apps.cli.commands import hook
     from hookline.apps.cli.report import style
-    from hookline.protocol.text import suggest
 else:
-    suggest = lazy_module("hookline.protocol.text.suggest")
     traceback = lazy_module("traceback")
     style = lazy_module("hookline.apps.cli.report.style")
     hook = lazy_module("hookline.apps.cli.commands.hook")
@@ -110,7 +109,7 @@ class Parser(argparse.ArgumentParser):
 
     def _option_advice(self, message: str) -> str | None:
         """What to say in place of a message that may come from a misspelled option."""
-        name, meant = suggest.misspelled_option(self._words, self.option_names)
+        name, meant = misspelled_option(self._words, self.option_names)
         if meant is not None:
             # Whatever the message is about: the value of an option that is not known is taken for something else.
             return f"there is no option {name}; did you mean {meant}?"
@@ -120,7 +119,7 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            meant = suggest.nearest_word(str(value), map(str, action.choices or ()))
+            meant = nearest_word(str(value), map(str, action.choices or ()))
             raise argparse.ArgumentError(
                 action, f"{error.message}; did you mean {meant}?" if meant else error.message
             ) from None
@@ -261,7 +260,7 @@ def load_command(name: str) -> "tuple[Command, Parser]":
 
 
 def _unknown_command(name: str) -> str:
-    advice = suggest.did_you_mean(name, COMMANDS, "hookline --help lists all commands")
+    advice = did_you_mean(name, COMMANDS, "hookline --help lists all commands")
     return f"there is no command {name}; {advice}"
 
 

@@ -12,8 +12,8 @@ from hookline.dialects.registry import FOREIGN_DIALECTS
 from hookline.errors import HooklineError, UsageError
 from hookline.extensions import lazy_module
 from hookline.protocol.events import HookEventName, suggest_event
-from hookline.protocol.text.strings import warn_user
 from hookline.settings.read.files import MOST_PROBLEMS
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.log.write.logger import LogSink

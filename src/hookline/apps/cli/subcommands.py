@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hookline.apps.cli.main import Parser
 from hookline.apps.cli.report.style import use_colour
 from hookline.errors import UsageError
-from hookline.protocol.text.suggest import did_you_mean
+from hookline.protocol.text.strings import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 from hookline.errors import MissingExtraError
 from hookline.extensions import lazy_module
 from hookline.protocol.events import LIFECYCLE_EVENTS
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.client.config import Config
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from hookline.engine.system import HookSystem
     from hookline.protocol import records, results
     from hookline.protocol.arguments import ToolArguments
-    from hookline.protocol.events import HookEventName
-    from hookline.protocol.session import SessionFacts
+    from hookline.protocol.events import HookEventName, SessionFacts
     from hookline.protocol.verdict import Verdict
 else:  # nothing of the engine is loaded while hooks are disabled
     event_table = lazy_module("hookline.engine.event_table")

@@ -11,13 +11,13 @@ from hookline.client.triggers.boundary import attempt, fire, system_of
 from hookline.client.triggers.results import AskReason, Normalize, OnAsk, ToolCall, ToolResult, Validate, to_tool_result
 from hookline.protocol.arguments import ToolArguments, own_copy
 from hookline.protocol.events import HookEventName
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.client.config import Config
     from hookline.engine.system import HookSystem
-    from hookline.protocol.outputs import DefaultHookOutput
     from hookline.protocol.records import LogRecord
+    from hookline.protocol.results import DefaultHookOutput
     from hookline.protocol.verdict import Verdict
 
 __all__ = [

@@ -13,8 +13,8 @@ import msgspec
 from hookline.files import make_private_directory, state_path
 from hookline.protocol.constants import OnError
 from hookline.protocol.text.exit_text import failure_notice
-from hookline.protocol.text.strings import warn_user
 from hookline.protocol.verdict import HookExecutionResult, Verdict
+from hookline.stderr import warn_user
 
 _KEPT_S = 24 * 3600.0
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.near_misses import shortened
-from hookline.protocol.text.strings import warn_user
 from hookline.protocol.verdict import HookExecutionPlan, SkipKind
+from hookline.stderr import warn_user
 
 Waiting = Iterable[tuple[HookEntry, str]]
 """Hooks that are not run, each with the reason."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from hookline.client.bus import RecentIds
 from hookline.errors import NoAnswerError
 from hookline.fleet.names import ask_subject, name_of, token_of
 from hookline.fleet.remote.protocol import (
@@ -17,7 +18,7 @@ from hookline.fleet.remote.protocol import (
     now_s,
     read_message,
 )
-from hookline.protocol.messages import Message, MessageBusType, RecentIds
+from hookline.protocol.messages import Message, MessageBusType
 from hookline.protocol.text.json_text import stringify_json
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
 """google-genai under the names that all formats share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from hookline.formats.genai import response
 from hookline.formats.genai.contents import field, with_fields

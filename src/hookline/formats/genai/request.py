@@ -1,8 +1,9 @@
 """Model requests: the SDK's, and what hooks see and change of them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from hookline.formats.conversation import rewrite_contents
 from hookline.formats.genai import contents, sdk

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from functools import cached_property
 
+from hookline.log.redact.secret_patterns import places
 from hookline.protocol.text.patterns import lazy_pattern
 from hookline.protocol.text.secret_names import SECRET_NAMES
-from hookline.protocol.text.secret_patterns import places
 
 REDACTED = "[redacted]"
 

@@ -8,9 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from hookline.log.redact.by_name import REDACTED, Names, Replacement
-from hookline.protocol.text.json_text import MAX_DEPTH, parse_json, stringify_json
-from hookline.protocol.text.patterns import lazy_pattern
-from hookline.protocol.text.secret_patterns import (
+from hookline.log.redact.secret_patterns import (
     SHAPE_WORDS,
     WordFilter,
     behind_words,
@@ -21,6 +19,8 @@ from hookline.protocol.text.secret_patterns import (
     private_keys,
     tokens,
 )
+from hookline.protocol.text.json_text import MAX_DEPTH, parse_json, stringify_json
+from hookline.protocol.text.patterns import lazy_pattern
 
 # Shorter values ("1", "true", "root") occur in ordinary text everywhere.
 SHORTEST_SECRET = 6

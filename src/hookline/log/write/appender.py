@@ -10,7 +10,7 @@ from pathlib import Path
 from hookline.files import make_private_directory, open_regular
 from hookline.log.paths import why_unwritable
 from hookline.log.write.chain import LINK_BYTES, START, Head, link_lines, read_tail
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 # Large enough to save system calls, small enough that other processes do not wait long.
 _CHUNK = 256 * 1024

@@ -1,11 +1,9 @@
-"""Make foreign text safe to show or to send, and write messages to stderr."""
+"""Text: made safe to show or to send, and words that are like others."""
 
 import contextlib
 import os
 import re
-import sys
-from collections.abc import Iterable
-from contextvars import ContextVar
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from hookline.extensions import lazy_module
@@ -15,9 +13,6 @@ if TYPE_CHECKING:
     import difflib
 else:
     difflib = lazy_module("difflib")  # a millisecond, and only mistakes need it
-
-captured_notices: ContextVar[list[str] | None] = ContextVar("captured_notices", default=None)
-"""If set, `warn_user` appends here instead of writing to stderr; the bridge server returns these to its client."""
 
 # Emoji keep the invisible characters that join and colour their parts, and Arabic and Indic words their joiners.
 _EMOJI = r"\u2190-\u2bff\U0001f000-\U0001faff"
@@ -93,16 +88,6 @@ def short_paths(text: str) -> str:
     return text
 
 
-def warn_user(text: str) -> None:
-    """Write one line to stderr, safe for a terminal; if stderr is missing or broken, the line is lost."""
-    if (listener := captured_notices.get()) is not None:
-        listener.append(text)
-        return
-    with contextlib.suppress(Exception):
-        sys.stderr.write(f"hookline: {printable(short_paths(text))}\n")
-        sys.stderr.flush()
-
-
 def _json_escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(rf"\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
@@ -112,3 +97,26 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     """Return the known word that is most like a misspelled one; None if there is none."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return close[0] if close else None
+
+
+def nearest_word(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The known word that is most like this one, if any is."""
+    spelled = {one.lower(): one for one in known}
+    near = nearest(word.lower(), spelled, cutoff=cutoff)
+    return spelled[near] if near else None
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
+    """The advice for a word that is not known: the nearest one, or what is said where none is near."""
+    near = nearest_word(word, known, cutoff=cutoff)
+    return otherwise if near is None else f"did you mean {near}?"
+
+
+def misspelled_option(words: Sequence[str], known: Iterable[str]) -> tuple[str | None, str | None]:
+    """The first option among the words that is not known, and the one that is most like it."""
+    options = {*known}
+    for word in words[: words.index("--")] if "--" in words else words:
+        name = word.partition("=")[0]
+        if name.startswith("-") and name.strip("-")[:1].isalpha() and name not in options:
+            return name, nearest_word(name, options, cutoff=0.7)
+    return None, None

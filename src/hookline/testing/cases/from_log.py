@@ -11,7 +11,7 @@ from hookline.log.read.entry import LogEntry, LogQuery
 from hookline.log.read.reader import LogReader, Records, whole_events
 from hookline.log.redact.redactor import Redactor
 from hookline.protocol.text.readable import plural
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 from hookline.testing.cases.recorded import NotRecordedError, Recorded, read_event
 
 _MOST_EVENTS = 10_000

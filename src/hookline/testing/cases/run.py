@@ -13,9 +13,9 @@ from hookline.engine.system import HookSystem
 from hookline.errors import HooklineError
 from hookline.protocol.constants import WHY_DISABLED
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.text.strings import captured_notices
 from hookline.protocol.verdict import SkipKind, Verdict
 from hookline.runners.background import BACKGROUND
+from hookline.stderr import captured_notices
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.judge import Difference, judge
 

@@ -15,7 +15,7 @@ from hookline.files import make_private_directory, open_regular, state_path
 from hookline.log.redact.redactor import Redactor
 from hookline.protocol.text.json_text import stringify_json, utc_timestamp
 from hookline.protocol.text.secret_names import SECRET_NAMES
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import Content

@@ -18,7 +18,7 @@ from hookline.bridge.unsupported import UnsupportedEffects, unsupported_effects
 from hookline.errors import UsageError
 from hookline.inspect.view import read_setup
 from hookline.protocol.text.readable import HOOKS_DISABLED, one_line, plural, show_message, show_place
-from hookline.protocol.text.suggest import did_you_mean
+from hookline.protocol.text.strings import did_you_mean
 
 
 def _agent(word: str) -> str:

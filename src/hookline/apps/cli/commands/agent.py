@@ -45,7 +45,7 @@ from hookline.apps.cli.terminal.session import (
 from hookline.errors import HooklineError, MissingExtraError, UsageError
 from hookline.extensions import lazy_module
 from hookline.protocol.events import SessionEndReason, SessionStartSource
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.apps.cli.terminal import interactive

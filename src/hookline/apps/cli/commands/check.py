@@ -33,7 +33,7 @@ from hookline.inspect.view import Setup, read_setup
 from hookline.protocol.constants import FiredBy
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.readable import one_line, plural, show_place
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 _UNPROVEN = "none of these is dangerous, so nothing shows that it denies anything; say in a case file what it must deny"
 

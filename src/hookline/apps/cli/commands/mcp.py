@@ -24,8 +24,8 @@ from hookline.apps.cli.streams import CLOSED
 from hookline.errors import UsageError
 from hookline.extensions import lazy_module
 from hookline.protocol.constants import FiredBy
-from hookline.protocol.text.strings import warn_user
 from hookline.runners.function.watchdog import WATCHDOG
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.gateway import http, process

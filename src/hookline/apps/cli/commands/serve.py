@@ -20,9 +20,9 @@ from hookline.client.config import Config
 from hookline.errors import HooklineError
 from hookline.extensions import lazy_module
 from hookline.files import state_path
-from hookline.protocol.text.strings import warn_user
 from hookline.runners.function.watchdog import WATCHDOG
 from hookline.settings.read.provider import missing_provider
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.apps.cli.commands.fleet.policy import follow

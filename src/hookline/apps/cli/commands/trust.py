@@ -42,8 +42,8 @@ from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import CommandLine, HookEntry
 from hookline.protocol.records import Consent, hook_place
 from hookline.protocol.text.readable import one_line, plural, show_message, show_place
-from hookline.protocol.text.strings import warn_user
 from hookline.settings.trust.store import TrustRecord, TrustStore
+from hookline.stderr import warn_user
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

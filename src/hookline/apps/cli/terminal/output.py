@@ -21,7 +21,7 @@ from hookline.apps.cli.report.printer import Prose, print_lines, print_wire
 from hookline.apps.cli.report.style import Style
 from hookline.protocol.text.json_text import to_plain
 from hookline.protocol.text.readable import plain, text_lines
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 MAX_LINES = 20
 """The number of lines that are shown of a tool's result."""

@@ -27,8 +27,8 @@ from hookline.errors import UsageError
 from hookline.extensions import lazy_module
 from hookline.inspect.foreign_settings import unread_lines, unread_report
 from hookline.protocol.constants import FiredBy
-from hookline.protocol.text.strings import warn_user
 from hookline.settings.read.merge import names_dialects
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.apps.agent.models import anthropic, openai

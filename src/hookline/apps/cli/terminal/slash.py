@@ -11,7 +11,7 @@ from hookline.apps.cli.terminal.readiness import HookStates, states_of
 from hookline.apps.cli.terminal.screen import EXPAND_KEY, Terminal
 from hookline.client.config import Config
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.text.suggest import did_you_mean
+from hookline.protocol.text.strings import did_you_mean
 from hookline.settings.read.merge import PROGRAM_RANK
 
 COMMANDS: Mapping[str, str] = {

@@ -23,9 +23,9 @@ from hookline.inspect.proof.evidence import read_evidence
 from hookline.inspect.proof.reconcile import reconcile
 from hookline.log.read.entry import LogQuery
 from hookline.log.read.reader import LogReader
-from hookline.protocol.text.strings import warn_user
 from hookline.settings.canary import canary_at, is_canary
 from hookline.settings.read.paths import default_paths
+from hookline.stderr import warn_user
 
 _OWN_S = 180.0
 

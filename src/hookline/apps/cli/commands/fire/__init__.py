@@ -37,9 +37,9 @@ from hookline.protocol.events import TOOL_EVENTS, HookEventName
 from hookline.protocol.results import AggregatedHookResult, process_common_hook_output_fields
 from hookline.protocol.text.exit_text import FAILURES
 from hookline.protocol.text.json_text import parse_json
-from hookline.protocol.text.strings import captured_notices, warn_user
 from hookline.protocol.verdict import Verdict
 from hookline.runners.process.features import unknown_word
+from hookline.stderr import captured_notices, warn_user
 
 if TYPE_CHECKING:
     from hookline.apps.cli import interrupt

@@ -43,7 +43,7 @@ from hookline.inspect.proof.shadow import read_trials
 from hookline.log.read.reader import LogReader
 from hookline.log.read.statistics import RUNS
 from hookline.protocol.text.readable import plural
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

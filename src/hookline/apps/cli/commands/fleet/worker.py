@@ -10,8 +10,8 @@ from hookline.apps.cli.subcommands import Form
 from hookline.client.config import Config
 from hookline.fleet.remote.worker import AGENT, RemoteWorker
 from hookline.protocol.constants import FiredBy
-from hookline.protocol.text.strings import warn_user
 from hookline.runners.function.watchdog import WATCHDOG
+from hookline.stderr import warn_user
 
 _PER_CORE = 4
 

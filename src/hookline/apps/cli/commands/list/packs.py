@@ -9,7 +9,7 @@ from hookline.apps.cli.report.style import style
 from hookline.errors import UsageError
 from hookline.guards.catalog import PACKS, PREFIX, Pack
 from hookline.guards.rules import listed
-from hookline.protocol.text.suggest import did_you_mean
+from hookline.protocol.text.strings import did_you_mean
 
 
 def list_packs(given: argparse.Namespace) -> int:

@@ -49,7 +49,7 @@ from hookline.log.paths import log_path
 from hookline.log.read.entry import LogEntry, LogQuery
 from hookline.log.read.reader import LogReader
 from hookline.protocol.text.readable import plural
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.apps.cli.commands.log import chain, statistics

@@ -26,7 +26,7 @@ from hookline.log.read.reader import LogReader
 from hookline.log.read.statistics import EVENTS, RUNS, HookKey, HookStatistics, activity
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.readable import cut, one_line, plural, show_message, show_ms, show_place
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.apps.cli.report import trials

@@ -12,8 +12,8 @@ from hookline.apps.cli.report.style import style
 from hookline.errors import UsageError
 from hookline.protocol.constants import WHY_DISABLED
 from hookline.protocol.text.readable import plural
-from hookline.protocol.text.strings import warn_user
 from hookline.protocol.verdict import Verdict
+from hookline.stderr import warn_user
 from hookline.testing.cases.case import Case, Outcome
 from hookline.testing.cases.judge import Difference
 from hookline.testing.cases.read import CaseFileError, read_cases

@@ -19,7 +19,7 @@ from hookline.errors import UsageError
 from hookline.files import make_private_directory, state_path, write_atomically
 from hookline.inspect.hooks import recorded_in
 from hookline.protocol.constants import WHY_DISABLED, FiredBy
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 from hookline.testing.backtest.past import LeftOut, Past, what_happened
 from hookline.testing.backtest.run import Judge, Tally, backtest
 from hookline.testing.backtest.versions import MakeIn, Version, of_file, of_revision, today

@@ -12,7 +12,7 @@ from hookline.apps.cli.report.printer import print_json, print_lines
 from hookline.errors import UsageError
 from hookline.files import write_atomically
 from hookline.protocol.text.readable import plural
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 from hookline.testing.cases.read import SUFFIX, CaseFileError, read_cases
 from hookline.testing.cases.recorded import Recorded
 from hookline.testing.cases.write import case_file_lines

@@ -32,7 +32,7 @@ from hookline.extensions import lazy_module
 from hookline.files import write_atomically
 from hookline.protocol.constants import WHY_DISABLED
 from hookline.protocol.text.readable import plural
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.coverage import HookCoverage, coverage_of
 from hookline.testing.cases.read import CaseFileError, read_cases

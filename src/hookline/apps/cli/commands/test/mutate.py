@@ -13,7 +13,7 @@ from hookline.client.config import Config
 from hookline.errors import UsageError
 from hookline.files import write_atomically
 from hookline.protocol.text.readable import cut, one_line, plain, plural, show_place
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.run import Result
 from hookline.testing.cases.write import lines_of_cases

@@ -40,7 +40,7 @@ from hookline.fleet.policy.documents import (
 from hookline.fleet.policy.packing import renewed
 from hookline.fleet.policy.store import DocumentKind, read_data
 from hookline.protocol.text.readable import one_line
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 
 def _configure_rollback(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from hookline.fleet.policy.bucket import publish, signers
 from hookline.fleet.policy.documents import ALL_TEAMS, PolicyError, SignedDocument, public_key, read_signed, signer_of
 from hookline.fleet.policy.layer import policy_setup
 from hookline.fleet.policy.store import DocumentKind, read_data
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from hookline.fleet.policy.follow import Follower
 from hookline.fleet.policy.layer import policy_setup
 from hookline.log.redact.redactor import Redactor
 from hookline.protocol.records import LogLevel, SettingsRecord
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.fleet.policy.follow import PolicyUpdate

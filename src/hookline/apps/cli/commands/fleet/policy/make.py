@@ -15,7 +15,7 @@ from hookline.fleet.policy.documents import new_key, sign, signer_of, unsigned
 from hookline.fleet.policy.packing import pack
 from hookline.fleet.policy.store import check_unexpired
 from hookline.protocol.text.readable import one_line
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 
 def _configure_keygen(parser: argparse.ArgumentParser) -> None:
