@@ -85,13 +85,14 @@ ROWS = {
     "serve --status": Row("No server runs", 1),
     "serve --stop": Row("No server runs"),
     "init --from claude": Row("PreToolUse"),
-    "init --from codex --user": Row("Codex has no hooks", 1),
+    "init --from codex --scope user": Row("Codex has no hooks", 1),
     "init --from claude hooks.json --write": Row("PreToolUse"),
     "bridge status": Row("Not installed in: claude"),
     "hook copilot": Row('"permissionDecision":"deny"'),
     "bridge install claude": Row("added to PreToolUse"),
-    "bridge install codex --project --events PreToolUse,UserPromptSubmit": Row("added to PreToolUse, UserPromptSubmit"),
-    "bridge install claude --project DIR": Row("added to PreToolUse"),
+    "bridge install codex --scope project --events PreToolUse,UserPromptSubmit": Row(
+        "added to PreToolUse, UserPromptSubmit"
+    ),
     "bridge status claude": Row("PreToolUse"),
     "bridge status claude --json": Row('"installed"'),
     "bridge uninstall claude": Row("removed from PreToolUse"),
@@ -99,7 +100,7 @@ ROWS = {
     "doctor --prove codex --no-canary --since 30d": Row("No transcript", 1),
     "doctor --prove": Row("denied"),
     "doctor --prove --project x": Row("denied"),
-    "fleet policy": Row("what to do", 1),
+    "fleet policy": Row("which subcommand", 1),
     "fleet policy keygen policy.key": Row("ed25519:"),
     "fleet policy keygen FILE": Row("ed25519:"),
     "fleet policy pack guards/ --version 1 -o policy.json": Row("policy.json"),
@@ -125,7 +126,7 @@ ROWS = {
     "trust --revoke --all --project ../other": Row("Nothing was trusted"),
     "trust --revoke guard": Row("not trusted any more: guard"),
     "trust --revoke": Row("say whose trust to revoke", 1),
-    "init --user --language sh": Row("wrote ~/.llxprt/settings.json"),
+    "init --scope user --language sh": Row("wrote ~/.llxprt/settings.json"),
     "init --worker": Row("wrote .llxprt/settings.json"),
     "init --pack shell": Row("wrote .llxprt/settings.json"),
 }
@@ -158,7 +159,7 @@ ELSEWHERE = {
     "hook claude": "tests/bridge/test_calls.py",
 }
 # They go on until they are interrupted: the text that each prints at work.
-LASTING = {"log --follow": "guard", "ui --port 8787 --no-open": "127.0.0.1:", "ui --file old.jsonl": "127.0.0.1:"}
+LASTING = {"log --follow": "guard", "ui --port 8787 --no-open": "127.0.0.1:", "ui --source old.jsonl": "127.0.0.1:"}
 # They ask at a terminal, and do with --yes the same without one.
 ASKS = ("disable", "enable", "trust --revoke guard", "trust --dialect")
 

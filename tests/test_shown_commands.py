@@ -167,7 +167,7 @@ def test_every_command_that_is_shown_runs(
         ):  # a project for each of them, because nothing is overwritten
             (new / ".git").mkdir(parents=True)
             monkeypatch.chdir(new)
-        user = {"HOOKLINE_USER_SETTINGS": str(new.absolute() / "user.json")} if "--user" in command else {}
+        user = {"HOOKLINE_USER_SETTINGS": str(new.absolute() / "user.json")} if "--scope user" in command else {}
         try:
             with patch.dict(os.environ, user):
                 code = main(words_of(command, site))

@@ -169,7 +169,7 @@ def stage(tmp_path: Path, project: Path) -> Stage:
 def test_yes_does_not_cover_protected_places(stage: Stage, wanted: tuple[str, dict[str, Any]]) -> None:
     """With --yes and nobody to ask, such a call is refused; the model reads which place is protected."""
     (stage.project / ".git").mkdir()
-    words = [*stage.words([calls(wanted)], [says("Done.")]), "--yes", "--prompt", "go", "--output", "json"]
+    words = [*stage.words([calls(wanted)], [says("Done.")]), "--yes", "--prompt", "go", "--json"]
     command = [sys.executable, "-m", "hookline", *words]
     done = subprocess.run(command, cwd=stage.project, stdin=subprocess.DEVNULL, capture_output=True, check=True)
     (call,) = json.loads(done.stdout)["toolCalls"]

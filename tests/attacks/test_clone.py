@@ -18,7 +18,7 @@ import pytest
 
 from hookline.apps.cli.main import COMMANDS, load_command
 from hookline.runners.process.isolated import own_command
-from hookline.testing.backtest.scratch import NoCopyError, head_of, project_at
+from hookline.testing.backtest.scratch import NoCopyError, project_at
 
 PATIENCE_S = 60.0
 HOOKLINE = str(Path(sys.executable).with_name("hookline"))
@@ -35,7 +35,7 @@ for line in sys.stdin:
 """
 # Every command, with arguments that make it do its work. A command that lasts is ended when it has printed something.
 RUNS: dict[str, Sequence[Sequence[str]]] = {
-    "init": [("init", "--user"), ("init",)],
+    "init": [("init", "--scope", "user"), ("init",)],
     "list": [("list",), ("list", "--json")],
     "enable": [("enable", "evil")],
     "disable": [("disable", "evil")],
@@ -55,8 +55,8 @@ RUNS: dict[str, Sequence[Sequence[str]]] = {
     "log --stats": [("log", "--stats")],
     "doctor": [("doctor",)],
     "init --from": [("init", "--from", "claude"), ("init", "--from", "codex"), ("init", "--from", "gemini")],
-    "bridge install": [("bridge", "install", "claude", "--project")],
-    "bridge uninstall": [("bridge", "uninstall", "claude", "--project")],
+    "bridge install": [("bridge", "install", "claude", "--scope", "project")],
+    "bridge uninstall": [("bridge", "uninstall", "claude", "--scope", "project")],
     "bridge status": [("bridge", "status")],
     "hook": [
         *(("hook", agent, "PreToolUse") for agent in ("claude", "codex")),
@@ -317,7 +317,7 @@ def test_a_copy_of_a_project_stays_in_its_directory(project: Path, tmp_path: Pat
     write(project / "a" / "b", "native_event")
     with project_at(str(project)) as copy:
         assert (copy / "a" / "b").read_text() == "native_event"
-        assert head_of(copy)
+        assert subprocess.check_output(["git", "-C", str(copy), "rev-parse", "HEAD"])
     assert (mine / "b").read_text() == "mine"
 
 

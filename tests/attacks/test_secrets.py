@@ -148,7 +148,7 @@ def test_no_secret_is_in_a_rotated_log_or_in_what_the_command_shows(
         asyncio.run(run_tool(Config(project, settings=given), arguments))
     assert log.with_name("own.jsonl.1").exists()
     assert "PLANTED" not in written(log.parent)
-    assert main(["log", "--file", str(log), "--json", "-n", "0"]) == 0
+    assert main(["log", "--source", str(log), "--json", "-n", "0"]) == 0
     shown = capsys.readouterr().out
     assert "planter" in shown
     assert "PLANTED" not in shown

@@ -220,9 +220,7 @@ def test_the_agents_shell_can_not_decide_which_hooks_run(
     replay = tmp_path / "replay.jsonl"
     lines = [json.dumps({"method": "generateContentStream", "response": answer}) for answer in answers]
     replay.write_text("\n".join(lines))
-    code, shown = bench.run(
-        "agent", "--model", f"replay:{replay}", "--yes", "--prompt", "do it", "--output", "stream-json"
-    )
+    code, shown = bench.run("agent", "--model", f"replay:{replay}", "--yes", "--prompt", "do it", "--stream-json")
     assert code == 0
     assert shown.count("hookline itself started this command (HOOKLINE_RUN is set)") >= len(DECISIONS)
     assert shown.count(REFUSED) >= 2 * len(DECISIONS)
@@ -435,10 +433,10 @@ def test_an_ordinary_user_believes_root_and_nobody_else() -> None:
 
 
 def test_what_we_write_can_be_used_whatever_the_umask_is(bench: Bench, own_home: Path) -> None:
-    """`init --user` and `disable` make files that only the user can write to."""
+    """`init --scope user` and `disable` make files that only the user can write to."""
     before = os.umask(0)
     try:
-        assert bench.run("init", "--user")[0] == 0
+        assert bench.run("init", "--scope", "user")[0] == 0
         assert bench.run("disable", "guard-secrets", "--yes")[0] == 0
     finally:
         os.umask(before)

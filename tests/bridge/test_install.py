@@ -64,8 +64,8 @@ def test_it_is_installed_looked_at_and_taken_out_again(agent: str, own_home: Pat
 
 @pytest.mark.parametrize("agent", ENTRIES)
 def test_a_projects_settings_are_a_file_of_their_own(agent: str, own_home: Path, project: Path) -> None:
-    """--project changes the project's file and leaves the user's alone."""
-    got = hookline("install", agent, "--project", str(project))
+    """--scope project changes the project's file and leaves the user's alone."""
+    got = hookline("install", agent, "--scope", "project", "--project", str(project))
     assert got.returncode == 0, got.stderr
     assert (project / PROJECT_FILES[agent]).exists()
     assert not (own_home / FILES[agent]).exists()
@@ -151,12 +151,16 @@ def test_every_event_that_is_installed_can_be_heard(agent: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param((), "what to do? hookline bridge install|", id="nothing"),
+        pytest.param((), "which subcommand? hookline bridge install|", id="nothing"),
         pytest.param(("install", "cladue"), "did you mean claude?", id="agent"),
         pytest.param(("instal", "claude"), "did you mean install?", id="form"),
         pytest.param(("install", "claude", "--events", "PreToolUs"), "did you mean PreToolUse?", id="event"),
         pytest.param(("install", "claude", "--events", ","), "--events needs at least one", id="no-event"),
-        pytest.param(("install", "claude", "--project", "nowhere"), "nowhere is not a directory", id="project"),
+        pytest.param(
+            ("install", "claude", "--scope", "project", "--project", "nowhere"),
+            "nowhere is not a directory",
+            id="project",
+        ),
     ],
 )
 def test_bad_usage_says_what_to_write(words: tuple[str, ...], message: str) -> None:

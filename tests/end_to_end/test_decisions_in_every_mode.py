@@ -81,8 +81,8 @@ class Scene:
             "prompt": (["--prompt", prompt], ""),
             "headless": (["--prompt", prompt, "--headless"], ""),
             "piped": ([], prompt),
-            "json": (["--prompt", prompt, "--output", "json"], ""),
-            "stream-json": (["--prompt", prompt, "--output", "stream-json"], ""),
+            "json": (["--prompt", prompt, "--json"], ""),
+            "stream-json": (["--prompt", prompt, "--stream-json"], ""),
         }[mode]
         done = warm.run([*words, *options], cwd=self.project, stdin=stdin)
         assert done.returncode == 0, done.stderr

@@ -87,7 +87,7 @@ class Scene:
 
     def outcome(self) -> dict[str, Any]:
         """Everything that a run can show, in the form of the baseline."""
-        done = self.run("--output", "json")
+        done = self.run("--json")
         result = json.loads(done.stdout)
         call = result["toolCalls"][0] if result["toolCalls"] else {}
         file = self.project / "a.txt"
@@ -347,7 +347,7 @@ def test_an_answer_has_its_effect_and_no_other(
 def test_a_blocked_call_goes_from_executing_to_idle(scene: Scene) -> None:
     """A program that reads the stream sees the call come to rest, once, and the hook that did it."""
     scene.add("BeforeTool", BLOCK)
-    events = [json.loads(line) for line in scene.run("--output", "stream-json").stdout.splitlines()]
+    events = [json.loads(line) for line in scene.run("--stream-json").stdout.splitlines()]
     statuses = [event["status"] for event in events if event["type"] == "tool_call"]
     assert statuses == ["validating", "scheduled", "executing", "idle"]
     (decision,) = [event for event in events if event["type"] == "hook_decision" and event["blocked"]]

@@ -88,7 +88,7 @@ def test_01_people_read_why_the_model_was_not_called(
 def test_01_programs_read_why_the_model_was_not_called(mode: str, bench: "Bench") -> None:
     """A BeforeModel hook blocks without a response: the JSON has `blocked` and `reason`."""
     bench.answers("BeforeModel", BLOCK)
-    result = json.loads(bench.agent(options=("--output", mode)).stdout.splitlines()[-1])
+    result = json.loads(bench.agent(options=(f"--{mode}",)).stdout.splitlines()[-1])
     assert (result.get("blocked"), result.get("reason")) == (True, "Not here.")
 
 

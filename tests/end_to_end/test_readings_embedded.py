@@ -337,10 +337,10 @@ def test_17_invalid_hooks_are_logged_as_warnings(bench: "Bench") -> None:
 
 @pytest.mark.parametrize("mode", ["json", "stream-json"])
 def test_18_a_suppressed_result_is_hidden_from_programs(mode: str, bench: "Bench") -> None:
-    """`--output json` shows nothing of a result that AfterTool suppressed; the transcript keeps it."""
+    """`--json` shows nothing of a result that AfterTool suppressed; the transcript keeps it."""
     bench.answers("AfterTool", {"suppressOutput": True})
     answers = [calls(("run_shell_command", {"command": "echo to''ken"}))], [says("Done.")]
-    shown = bench.agent(*answers, options=("--session-id", "s1", "--output", mode)).stdout
+    shown = bench.agent(*answers, options=("--session-id", "s1", f"--{mode}")).stdout
     assert "token" not in shown
     assert "token" in json.dumps([record for record in bench.transcript() if record["type"] == "tool"])
 

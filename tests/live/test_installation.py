@@ -82,7 +82,7 @@ def test_a_projects_file_guards_too(agent: Agent, place: Place) -> None:
     """In a folder that the agent trusts."""
     with at_desk(agent, place) as desk:
         subprocess.run(["git", "init", "-q"], cwd=place.project, check=True)
-        assert desk.hookline("bridge", "install", agent.name, "--project").exit_code == 0
+        assert desk.hookline("bridge", "install", agent.name, "--scope", "project").exit_code == 0
         trusting = {"COPILOT_ALLOW_ALL": "true"} if agent.name == "copilot" else {}
         assert desk.is_guarded(**trusting)
 

@@ -27,7 +27,7 @@ def unread_report(config: Config) -> list[dict[str, Any]]:
             "hooks": unread.hooks,
             "settings": str(config.get_user_file()),
             "add": json.dumps({"hooksConfig": {"dialects": [*named, unread.dialect]}})[1:-1],
-            "import": f"hookline init --from {unread.dialect}{'' if unread.is_in_project else ' --user'}",
+            "import": f"hookline init --from {unread.dialect}{'' if unread.is_in_project else ' --scope user'}",
         }
         for unread in config.get_unread()
     ]

@@ -58,13 +58,13 @@ def test_a_policy_that_can_not_be_used_has_a_row(
 
 
 @pytest.mark.req("CLAIM-003")
-@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 def test_the_agent_names_the_switch(
-    company: Company, project: Path, capsys: pytest.CaptureFixture[str], output: str
+    company: Company, project: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     """And not "a hook"."""
     company.gives(company.switches(agents_off("incident 4711")))
-    _agent(project, "--output", output)
+    _agent(project, *options)
     captured = capsys.readouterr()
     shown = captured.out + captured.err
     assert "incident 4711" in shown

@@ -1,6 +1,5 @@
 """`hookline replay`: what happened, judged by today's hooks, or by two versions of them."""
 
-import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -9,12 +8,6 @@ from typing import Any
 import pytest
 
 from hookline.apps.cli.main import main
-from hookline.client.config import Config
-from hookline.protocol.events import HookEventName
-from hookline.testing.backtest.past import Past
-from hookline.testing.backtest.run import Decision, Judge, backtest
-from hookline.testing.backtest.versions import today
-from hookline.testing.cases.case import Outcome
 
 EVIL = "<script>x</script> | `[a](b)` @all \x1b[31m"
 
@@ -181,27 +174,6 @@ def test_without_git_that_is_said(
     assert "the scripts run in the project itself" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("changed", ["script", "settings"])
-def test_what_was_judged_by_other_hooks_is_judged_again(changed: str, repository: Path, own_home: Path) -> None:
-    """--resume goes on only where settings and scripts are those of the backtest that was interrupted."""
-    script = own_home / "guard.sh"
-    script.write_text("exit 2\n")
-    file = own_home / ".llxprt" / "settings.json"
-    file.parent.mkdir()
-    file.write_text(settings(f"sh {script}"))
-
-    def facts() -> str:
-        with today(
-            lambda where, trust: Config(where, quiet=True, log_file=False, trust_path=trust), str(repository)
-        ) as now:
-            return now.facts
-
-    before = facts()
-    assert facts() == before
-    (script if changed == "script" else file).write_text("exit 0\n" if changed == "script" else settings("true"))
-    assert facts() != before
-
-
 @pytest.mark.usefixtures("user")
 def test_the_log_itself(project: Path, capsys: pytest.CaptureFixture[str], user: Path) -> None:
     """What a hook denied then and lets pass now is freed."""
@@ -226,31 +198,6 @@ def test_nothing_of_a_stranger_acts_on_a_page(
     rows = [line for line in page.read_text().splitlines() if "&lt;script&gt;" in line]
     assert len(rows) == 1
     assert "http:" not in page.read_text().replace("http-equiv", "")
-
-
-def test_an_interrupted_backtest_goes_on(project: Path, tmp_path: Path, user: Path) -> None:
-    """Decisions that are in the store are not made again; half a line is none."""
-    store = tmp_path / "store.jsonl"
-    past = Past(
-        event=HookEventName.BEFORE_TOOL,
-        fields={"tool_name": "x", "tool_input": {"a": "rm"}},
-        before=Outcome.ALLOWED,
-        ran=True,
-        time="",
-        origin="",
-    )
-
-    def judge() -> Judge:
-        return Judge(lambda _: Config(project, settings_files=[user], log_file=False), store)
-
-    first = asyncio.run(backtest(iter([past]), judge(), None, jobs=1))
-    store.write_text(store.read_text() + '["ab')
-    user.write_text(settings("true"))
-    again = judge()
-    again.load()
-    second = asyncio.run(backtest(iter([past, past]), again, None, jobs=2))
-    assert (first.refused_now, second.refused_now, second.judged) == (1, 2, 0)
-    assert Decision.from_json(json.loads(store.read_text().splitlines()[0])[1]).by == ("guard",)
 
 
 @pytest.mark.usefixtures("user")

@@ -145,7 +145,7 @@ def test_no_input_of_the_log_is_executed(
     common = ["--settings", str(tmp_path / "settings.json"), "--project", str(project)]
     given = {"tool_name": "run_shell_command", "tool_input": {"command": "touch made; rm -rf /"}}
     main(["fire", "BeforeTool", "--input", json.dumps(given), *common])
-    main(["test", "--mutate", "--from-log", *common])
+    main(["test", "--mutate", "--from", "log", *common])
     capsys.readouterr()
     assert not [*project.rglob("made")]
 
@@ -171,7 +171,7 @@ def test_a_guard_that_compares_text_has_many_holes(tmp_path: Path, capsys: pytes
     guard.chmod(0o755)
     group = {"matcher": "shell", "hooks": [{"type": "command", "command": str(guard)}]}
     kept = tmp_path / "kept.hooks.toml"
-    assert mutate(tmp_path, {"enableHooks": True, "hooks": {"BeforeTool": [group]}}, "--write", str(kept)) == 1
+    assert mutate(tmp_path, {"enableHooks": True, "hooks": {"BeforeTool": [group]}}, "--save", str(kept)) == 1
     found = json.loads(capsys.readouterr().out)
     assert len(found["passed"]) >= 20
     assert "bash -c" in kept.read_text()

@@ -9,7 +9,7 @@ from hookline.apps.agent.tool import AgentCall
 
 
 class AgentEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
-    """An event of a session; its tag and fields are the format of `--output stream-json`."""
+    """An event of a session; its tag and fields are the format of `--stream-json`."""
 
 
 class SessionStarted(AgentEvent, frozen=True, tag="session"):

@@ -12,7 +12,7 @@ from hookline.protocol.text.outcome_words import RECORD_WORDS
 def add_filter_options(parser: argparse.ArgumentParser, *, of_projects: bool = True) -> None:
     """Adds the options that `log` and `stats` share."""
     parser.add_argument("--event", metavar="EVENT", help="records of this event")
-    parser.add_argument("--tool", metavar="TOOL", help="about this tool (or source, reason, trigger, type)")
+    parser.add_argument("--tool", metavar="NAME", help="about this tool (or source, reason, trigger, type)")
     parser.add_argument("--hook", metavar="HOOK", help="of this hook, by its name, or its command where it has none")
     parser.add_argument("--session", metavar="ID", help="of this session")
     if of_projects:
@@ -73,7 +73,7 @@ ALL_PROJECTS = "this directory is in no project, so all projects are shown; --pr
 
 def shown_project(given: argparse.Namespace) -> str | None:
     """The project whose records are shown; None for all projects, if that is asked for or this is none."""
-    is_all = given.all_projects or given.session is not None or getattr(given, "file", None) is not None
+    is_all = given.all_projects or given.session is not None or getattr(given, "source", None) is not None
     return None if is_all else recorded_project(given)
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
         """A module of `commands/`; its docstring is the description and, from "Examples:" on, the end of its help."""
 
         def configure(self, parser: argparse.ArgumentParser) -> None:
-            """Adds the options."""
+            """Add the options."""
 
         def run(self, given: argparse.Namespace) -> int:
-            """Runs the command and returns the exit code."""
+            """Run the command and return the exit code."""
 
     import traceback
     from importlib import metadata
@@ -40,6 +40,14 @@ else:
 
 
 EXIT_TERMINATED = 143
+EXIT_CODES: Mapping[int, str] = {
+    0: "done: the answer is yes, or the operation is allowed",
+    1: "the answer is no, the usage is wrong, or the command failed",
+    2: "blocked, by fire and hook only",
+    130: "interrupted by Ctrl-C",
+    EXIT_TERMINATED: "ended by SIGTERM",
+}
+"""The meaning of each exit code, for every command."""
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Set up": {
@@ -87,31 +95,31 @@ EXTRAS: Mapping[str, str] = {"agent": "agent", "mcp": "agent", "ui": "ui"}
 
 
 class Parser(argparse.ArgumentParser):
-    """Bad usage is exit code 1, because 2 means that a hook blocks; a misspelled word is told with the right one."""
+    """Exits with code 1 on bad usage, because 2 means that a hook blocks; suggests a word for a misspelled one."""
 
     _words: "Sequence[str]" = ()
 
     def parse_known_args(self, args: "Any" = None, namespace: "Any" = None) -> "Any":
-        """Keeps the words for the message about them."""
+        """Keep the words for the error message."""
         self._words = tuple(sys.argv[1:] if args is None else args)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> "NoReturn":
-        """Prints the usage and the message, and exits."""
+        """Print the usage and the message, and exit."""
         self.print_usage(sys.stderr)
         warn_user(self._option_advice(message) or message)
         sys.exit(1)
 
     @property
     def option_names(self) -> "Iterable[str]":
-        """Every way to write an option of this parser."""
+        """All spellings of the options of this parser."""
         return self._option_string_actions
 
     def _option_advice(self, message: str) -> str | None:
-        """What to say in place of a message that may come from a misspelled option."""
+        """Return a better message, if a misspelled option may be the cause."""
         name, meant = misspelled_option(self._words, self.option_names)
         if meant is not None:
-            # Whatever the message is about: the value of an option that is not known is taken for something else.
+            # The value of an unknown option is taken for a positional argument, so the message may be about anything.
             return f"there is no option {name}; did you mean {meant}?"
         return f"{message}; {self.prog} --help lists the options" if name and name in message else None
 
@@ -126,14 +134,14 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Knows its width, because argparse would import `shutil` for it, once for each command that starts."""
+    """Sets the width itself, because argparse would import `shutil` for it each time a command starts."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=terminal_columns() - 2)
 
 
 def terminal_columns() -> int:
-    """The width of the terminal, or 80."""
+    """Return the width of the terminal, or 80."""
     try:
         return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or 80
     except (AttributeError, ValueError, OSError):  # no stdout, or one that is not a terminal
@@ -141,12 +149,12 @@ def terminal_columns() -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code."""
+    """Run the command and return its exit code."""
     if arguments is not None:
         return _run(arguments)
     # Exit in an orderly way, so that running hooks are ended, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
-    # Loading modules makes no garbage. Looking for some, meanwhile and at the end, takes a fifth of a short command.
+    # Loading modules makes no garbage, and a collection takes a fifth of a short command.
     gc.set_threshold(50_000)
     try:
         return _run(sys.argv[1:], at_start=_let_interrupts_raise)
@@ -155,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _let_interrupts_raise() -> None:
-    """From now on an interrupt may have something to clean up."""
+    """Let SIGINT raise KeyboardInterrupt, because from now on there may be something to clean up."""
     if callable(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -191,7 +199,7 @@ def _run_command(name: str, words: Sequence[str], at_start: Callable[[], None]) 
 
 
 def _guarded(work: Callable[[], int]) -> int:
-    """Runs a command; every error ends here, with a sentence and an exit code."""
+    """Run a command; turn every error into a message and an exit code."""
     try:
         return work()
     except HooklineError as error:
@@ -200,7 +208,7 @@ def _guarded(work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader of our output is gone, so nobody would read a message.
+        # The reader of the output is gone, so a message would not be read.
         sys.stderr.close()
         return 1
     except Exception as error:  # noqa: BLE001 - the door: print a sentence, and the traceback that a report needs
@@ -214,17 +222,17 @@ def _guarded(work: Callable[[], int]) -> int:
 
 
 def _answer_agent(words: tuple[str, ...], at_start: Callable[[], None]) -> int:
-    """Answers an agent, whose words are not for argparse: what can't be understood has to be refused."""
+    """Answer an agent. Its words are not for argparse: what can't be parsed must be refused."""
     at_start()
     return hook.answer(words)
 
 
 def _fault_of_system(error: Exception) -> str | None:
-    """What is wrong with the system, if that is the cause and no bug of ours."""
+    """Return the message about a fault of the system, or None if the error is a bug in hookline."""
     if isinstance(error, FileNotFoundError) and _is_directory_gone():
-        return "the current directory does not exist any more; cd into one that does, and do it again"
+        return "the current directory does not exist any more; cd into one that does, and try again"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"what this command writes can't be written: {error.strerror}; make room, and do it again"
+        return f"what this command writes can't be written: {error.strerror}; make room, and try again"
     return None
 
 
@@ -237,7 +245,7 @@ def _is_directory_gone() -> bool:
 
 
 def load_command(name: str) -> "tuple[Command, Parser]":
-    """The command of this name, with the parser of its options."""
+    """Return a command and the parser of its options."""
     try:
         command: Any = import_module(f"hookline.apps.cli.commands.{name}")
     except ModuleNotFoundError as error:
@@ -246,17 +254,18 @@ def load_command(name: str) -> "tuple[Command, Parser]":
         if name not in EXTRAS or str(error.name).startswith("hookline"):
             raise
         raise MissingExtraError(str(error.name).partition(".")[0], EXTRAS[name]) from error
-    description, heading, examples = (command.__doc__ or "").partition("Examples:\n")
+    return command, make_parser(f"hookline {name}", command.__doc__ or "", command.configure)
+
+
+def make_parser(prog: str, text: str, configure: "Callable[[Parser], None]") -> Parser:
+    """Return the parser of a command; its help begins with the text up to "Examples:", and ends with the rest."""
+    description, heading, examples = text.partition("Examples:\n")
     parser = Parser(
-        prog=f"hookline {name}",
-        description=description,
-        epilog=heading + examples,
-        formatter_class=_Help,
-        allow_abbrev=False,
+        prog=prog, description=description, epilog=heading + examples, formatter_class=_Help, allow_abbrev=False
     )
-    command.configure(parser)
+    configure(parser)
     parser.add_argument("--color", choices=("auto", "always", "never"), help="colours in the output (default: auto)")
-    return command, parser
+    return parser
 
 
 def _unknown_command(name: str) -> str:
@@ -265,7 +274,7 @@ def _unknown_command(name: str) -> str:
 
 
 def _with_dashes(words: list[str]) -> list[str]:
-    """The words, with `help` and `version`, which other programs have as commands, replaced by our options."""
+    """Return the words with `help` and `version`, which are commands of other programs, as options."""
     match words:
         case ["help"] | ["help", "help" | "version", *_]:
             return ["--help"]
@@ -281,11 +290,12 @@ def _top_parser() -> Parser:
         f"{heading}\n" + "\n".join(f"  {name:<10}{about}" for name, about in group.items())
         for heading, group in GROUPS.items()
     )
+    codes = "\n".join(f"  {code:<10}{meaning}" for code, meaning in EXIT_CODES.items())
     parser = Parser(
         prog="hookline",
         usage="hookline COMMAND [options]",
-        description="Lifecycle hooks for AI agents: your own scripts, run at every tool and model call.",
-        epilog=f"{listed}\n\nhookline COMMAND --help explains one command. To begin: hookline init",
+        description="Lifecycle hooks for AI agents: your scripts run at every tool and model call.",
+        epilog=f"{listed}\n\nExit codes\n{codes}\n\nhookline COMMAND --help explains one. To begin: hookline init",
         formatter_class=_Help,
     )
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)
@@ -294,7 +304,7 @@ def _top_parser() -> Parser:
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for."""
+    """Looks up the version only when it is requested."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         sys.stdout.write(f"hookline {metadata.version('hookline')}\n")

@@ -11,6 +11,7 @@ from hookline.client.config import Config
 from hookline.dialects.registry import FOREIGN_DIALECTS
 from hookline.errors import HooklineError, UsageError
 from hookline.extensions import lazy_module
+from hookline.files import write_atomically
 from hookline.protocol.events import HookEventName, suggest_event
 from hookline.settings.read.files import MOST_PROBLEMS
 from hookline.stderr import warn_user
@@ -64,6 +65,16 @@ def add_json_option(parser: argparse._ActionsContainer) -> None:
 def add_yes_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--yes` for scripts."""
     parser.add_argument("--yes", action="store_true", help="also without a terminal, as in a script of your own")
+
+
+def add_scope_option(parser: argparse.ArgumentParser, default: str, about: str) -> None:
+    """Add `--scope`: whose settings file a command changes."""
+    parser.add_argument("--scope", choices=("user", "project"), default=default, help=f"{about} (default: {default})")
+
+
+def add_log_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--source`, for a log elsewhere."""
+    parser.add_argument("--source", metavar="FILE", help="read this log instead of the one in the settings")
 
 
 def require_terminal(given: argparse.Namespace) -> None:
@@ -137,9 +148,13 @@ def report_unusable_hooks(config: "Config") -> None:
 
 
 def read_config(
-    given: argparse.Namespace, *sinks: "LogSink", project_must_exist: bool = True, **facts: Any
+    given: argparse.Namespace,
+    *sinks: "LogSink",
+    project: str | None = None,
+    project_must_exist: bool = True,
+    **facts: Any,
 ) -> "Config":
-    """The same without printing its problems; `facts` are further arguments of `Config`."""
+    """Return the same without printing its problems; `project` replaces that of the options."""
     settle_project(given)
     if project_must_exist:
         require_project(given)
@@ -153,7 +168,16 @@ def read_config(
         if not path.is_file():
             what = "a directory" if path.is_dir() else "not a regular file"
             raise UsageError(f"{file} is {what}; give --settings a file")
-    return Config(given.project, settings_files=given.settings, log_sinks=sinks, quiet=True, dialects=dialects, **facts)
+    directory = project or given.project
+    return Config(directory, settings_files=given.settings, log_sinks=sinks, quiet=True, dialects=dialects, **facts)
+
+
+def write_file(file: Path, data: bytes) -> None:
+    """Write a file that the user named; UsageError if that fails."""
+    try:
+        write_atomically(file, data)
+    except OSError as error:
+        raise UsageError(f"{file} can't be written: {error.strerror}; name another file") from error
 
 
 def require_project(given: argparse.Namespace) -> None:

@@ -1,82 +1,74 @@
-"""Commands with several forms, such as `hookline fleet status`: each form has options of its own."""
+"""Commands with subcommands, such as `hookline fleet status`: each has options of its own."""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hookline.apps.cli.main import Parser
+from hookline.apps.cli.main import Parser, make_parser
 from hookline.apps.cli.report.style import use_colour
 from hookline.errors import UsageError
 from hookline.protocol.text.strings import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """One form of a command."""
+class Subcommand:
+    """One subcommand."""
 
     purpose: str
+    """One line, and details after an empty one."""
     examples: str
     configure: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
-    forms: "Forms | None" = None
-    """The forms of this form, if it has some: `fleet policy` does."""
+    group: "SubcommandGroup | None" = None
+    """Its own subcommands, if it has some: `fleet policy` does."""
 
 
-class Forms:
-    """The forms of one command, by the word that names each."""
+class SubcommandGroup:
+    """The subcommands of one command, by name."""
 
-    def __init__(self, command: str, forms: Mapping[str, Form]) -> None:
+    def __init__(self, command: str, members: Mapping[str, Subcommand]) -> None:
         self._command = command
-        self._forms = forms
+        self._members = members
 
     def names(self) -> Iterator[str]:
-        """Every form by its words, with those below a form."""
-        for word, form in self._forms.items():
-            yield from (word,) if form.forms is None else (f"{word} {name}" for name in form.forms.names())
+        """Yield every subcommand by its words, and those below it."""
+        for word, member in self._members.items():
+            yield from (word,) if member.group is None else (f"{word} {name}" for name in member.group.names())
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the form's word and everything after it, which the form's own parser reads."""
-        words = tuple(self._forms)
-        parser.usage = f"hookline {self._command} {{{','.join(words)}}} [options]"
-        parser.add_argument("form", metavar="FORM", nargs="?", type=self._known, choices=words, help=argparse.SUPPRESS)
+        """Add the subcommand's name, and the words after it for its own parser."""
+        names = tuple(self._members)
+        parser.usage = f"hookline {self._command} {{{','.join(names)}}} [options]"
+        parser.add_argument("name", metavar="NAME", nargs="?", type=self._known, choices=names, help=argparse.SUPPRESS)
         parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
     def run(self, given: argparse.Namespace) -> int:
-        """Runs the form that was named."""
-        if given.form is None:
-            words = "|".join(self._forms)
+        """Run the subcommand that was named."""
+        if given.name is None:
+            names = "|".join(self._members)
             raise UsageError(
-                f"what to do? hookline {self._command} {words}; hookline {self._command} --help explains it"
+                f"which subcommand? hookline {self._command} {names}; hookline {self._command} --help explains them"
             )
-        options = self._parser(given.form).parse_args(given.words)
+        options = self._parser(given.name).parse_args(given.words)
         if getattr(given, "color", None) is None and options.color is not None:
             use_colour(options.color)
-        return self._forms[given.form].run(options)
+        return self._members[given.name].run(options)
 
     def parser_of(self, words: Sequence[str]) -> tuple[argparse.ArgumentParser, Sequence[str]] | None:
-        """For completion: the parser of the words after the command, and the words that it reads."""
-        if words[0] not in self._forms:
+        """Return the parser for the words after the command, and the words that it reads; for completion."""
+        if words[0] not in self._members:
             return None
-        inner = self._forms[words[0]].forms
+        inner = self._members[words[0]].group
         found = inner.parser_of(words[1:]) if inner is not None and words[1:] else None
         return found or (self._parser(words[0]), words[1:])
 
-    def _parser(self, form: str) -> argparse.ArgumentParser:
-        parser = Parser(
-            prog=f"hookline {self._command} {form}",
-            description=self._forms[form].purpose,
-            epilog=f"Examples:\n{self._forms[form].examples}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        self._forms[form].configure(parser)
-        parser.add_argument(
-            "--color", choices=("auto", "always", "never"), help="colours in the output (default: auto)"
-        )
-        return parser
+    def _parser(self, name: str) -> Parser:
+        member = self._members[name]
+        text = f"{member.purpose}\n\nExamples:\n{member.examples}"
+        return make_parser(f"hookline {self._command} {name}", text, member.configure)
 
     def _known(self, word: str) -> str:
-        if word not in self._forms:
-            advice = did_you_mean(word, self._forms, f"the forms are {', '.join(self._forms)}")
-            raise argparse.ArgumentTypeError(f"{word} is no form of this command; {advice}")
+        if word not in self._members:
+            advice = did_you_mean(word, self._members, f"they are {', '.join(self._members)}")
+            raise argparse.ArgumentTypeError(f"{word} is no subcommand; {advice}")
         return word

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from hookline.errors import HooklineError
@@ -36,15 +35,6 @@ class Decision:
     """None where it could not be judged, such as with a hook that is not trusted."""
     reason: str
     by: tuple[str, ...]
-
-    def to_json(self) -> list[Any]:
-        """For the file of results so far."""
-        return [self.outcome and self.outcome.value, self.reason, list(self.by)]
-
-    @classmethod
-    def from_json(cls, given: list[Any]) -> "Decision":
-        """As `to_json` wrote it."""
-        return cls(Outcome(given[0]) if given[0] else None, str(given[1]), tuple(map(str, given[2])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,32 +96,13 @@ class Tally:
 class Judge:
     """One version of the hooks, with what it has decided so far."""
 
-    def __init__(
-        self, make_config: MakeConfig, store: Path | None = None, *, project: str = "", copy: str = ""
-    ) -> None:
+    def __init__(self, make_config: MakeConfig, *, project: str = "", copy: str = "") -> None:
         """`copy` is where the hooks find the project, if that is a copy."""
         self._places = (project, copy)
         self._bench = Bench(make_config, lambda _case, _verdict: ())
         self._known: dict[bytes, asyncio.Future[Decision] | Decision] = {}
         self._alike: dict[Decision, Decision] = {}
-        self._store = store
         self.judged = 0
-
-    def load(self) -> None:
-        """Takes over what an earlier run that was interrupted has decided."""
-        if self._store is None or not self._store.exists():
-            return
-        for line in self._store.read_text(encoding="utf-8").splitlines():
-            try:
-                key, given = json.loads(line)
-                self._known[bytes.fromhex(key)] = Decision.from_json(given)
-            except (ValueError, TypeError, IndexError):
-                continue  # the last line of a run that was killed
-
-    def forget(self) -> None:
-        """Removes what was kept for an interruption."""
-        if self._store is not None:
-            self._store.unlink(missing_ok=True)
 
     async def decide(self, past: Past) -> Decision:
         """The decision of the hooks about an event; each input is fired once."""
@@ -151,9 +122,6 @@ class Judge:
         waiting.set_result(decision)
         self._known[key] = decision
         self.judged += 1
-        if self._store is not None:
-            with self._store.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([key.hex(), decision.to_json()]) + "\n")
         return decision
 
     def close(self) -> None:

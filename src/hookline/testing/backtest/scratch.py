@@ -173,12 +173,6 @@ def _format_of(config: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def head_of(copy: Path) -> str:
-    """The commit that a copy is at."""
-    top = next(folder for folder in (copy, *copy.parents) if (folder / ".git").is_dir())
-    return _git(top / ".git", "rev-parse", "HEAD")
-
-
 def moved(value: Any, old: str, new: str) -> Any:
     """A JSON value whose texts name the copy where they name the project."""
     if isinstance(value, str):

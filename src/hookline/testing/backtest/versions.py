@@ -1,11 +1,8 @@
 """The versions of the hooks that are compared: today's, those of a revision, those of a settings file."""
 
-import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,9 +10,8 @@ from hookline.client.config import Config
 from hookline.protocol.constants import FiredBy, HookType
 from hookline.protocol.hook_entry import HookEntry
 from hookline.settings.read.paths import default_paths
-from hookline.settings.trust.fingerprint import Fingerprinter
 from hookline.settings.trust.store import TrustState, TrustStore, default_trust_path
-from hookline.testing.backtest.scratch import NoCopyError, head_of, project_at
+from hookline.testing.backtest.scratch import NoCopyError, project_at
 from hookline.testing.cases.run import MakeConfig
 
 MakeIn = Callable[[str, Path | None], Config]
@@ -27,8 +23,6 @@ class Version:
     """One version of the hooks, and where it runs."""
 
     make_config: MakeConfig
-    facts: str
-    """Changes with everything that a decision depends on: settings, scripts, revision, hookline itself."""
     project: str = ""
     copy: str = ""
     """Where its hooks find the project; empty for the project itself."""
@@ -39,24 +33,23 @@ class Version:
 def today(make: MakeIn, project: str) -> Iterator[Version]:
     """Today's hooks. Scripts run in a copy of the project, if git has it; packs need none."""
     config = make(project, None)
-    facts = _facts(config, project)
 
     def make_config(_: Mapping[str, str]) -> Config:
         return make(project, None)
 
     if not any(_is_script(hook) for hook in config.get_settings().hooks):
-        yield Version(make_config=make_config, facts=facts)
+        yield Version(make_config=make_config)
         return
     with ExitStack() as opened:
         try:
             copy = str(opened.enter_context(project_at(project)))
         except NoCopyError:
             note = "git does not have this project, so the scripts run in the project itself"
-            yield Version(make_config=make_config, facts=facts, note=note)
+            yield Version(make_config=make_config, note=note)
             return
         folder = opened.enter_context(TemporaryDirectory(prefix="hookline-trust-"))
         in_copy = _in_copy(make, config, copy, Path(folder) / "trust.json")
-        yield Version(make_config=in_copy, facts=facts, project=project, copy=copy)
+        yield Version(make_config=in_copy, project=project, copy=copy)
 
 
 @contextmanager
@@ -65,12 +58,10 @@ def of_revision(project: str, revision: str) -> Iterator[Version]:
     with project_at(project, revision) as copy:
         # Named files are trusted: the user who names a revision wants its hooks to run.
         files = [path for _, path in default_paths(copy).by_source() if path.is_file()]
-        settings = [path.read_bytes() for path in files]
         yield Version(
             make_config=lambda _: Config(
                 copy, settings_files=files, quiet=True, log_file=False, fired_by=FiredBy.REPLAY
             ),
-            facts=_digest(revision, head_of(copy), *settings),
             project=project,
             copy=str(copy),
         )
@@ -83,7 +74,7 @@ def of_file(project: str, file: Path) -> Version:
         return Config(project, settings_files=[file], quiet=True, log_file=False, fired_by=FiredBy.REPLAY)
 
     note = f"the scripts of {file} run as they are now: a settings file does not say how they were"
-    return Version(make_config=make, facts=_facts(make({}), project), note=note)
+    return Version(make_config=make, note=note)
 
 
 def _in_copy(make: MakeIn, config: Config, copy: str, trust: Path) -> MakeConfig:
@@ -103,14 +94,3 @@ def _in_copy(make: MakeIn, config: Config, copy: str, trust: Path) -> MakeConfig
 
 def _is_script(hook: HookEntry) -> bool:
     return hook.type is HookType.COMMAND and hook.command is not None
-
-
-def _facts(config: Config, project: str) -> str:
-    fingerprinter, root = Fingerprinter(), os.path.realpath(project)
-    scripts = [fingerprinter.fingerprint(hook, root).digest for hook in config.get_settings().hooks if _is_script(hook)]
-    return _digest(project, *(str(layer.values) for layer in config.get_layers()), *scripts)
-
-
-def _digest(*facts: object) -> str:
-    # A new version of hookline may decide otherwise: its packs do.
-    return hashlib.sha256(repr((version("hookline"), facts)).encode("utf-8", "replace")).hexdigest()[:24]

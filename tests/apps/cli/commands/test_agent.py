@@ -108,7 +108,7 @@ def is_gone(pid: int) -> bool:
 
 def test_json_is_one_object(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     """Programs get the result as one object, whose every field is pinned here."""
-    assert main(bench.words("--prompt", "go", "--yes", "--output", "json", "--session-id", "s1")) == 0
+    assert main(bench.words("--prompt", "go", "--yes", "--json", "--session-id", "s1")) == 0
     said = "Created a.txt with 1 line."
     assert json.loads(capsys.readouterr().out) == {
         "sessionId": "s1",
@@ -158,7 +158,7 @@ def test_long_displays_are_cut(bench: Bench, capsys: pytest.CaptureFixture[str])
 def test_a_stream_of_typed_events(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     """Programs that want to follow get one object per line: the session, texts, calls, decisions, the result."""
     bench.hooks(BeforeTool="echo no >&2; exit 2")
-    assert main(bench.words("--prompt", "go", "--yes", "--output", "stream-json", "--session-id", "s1")) == 0
+    assert main(bench.words("--prompt", "go", "--yes", "--stream-json", "--session-id", "s1")) == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     kinds = [event["type"] for event in events]
     assert kinds == [
@@ -200,8 +200,8 @@ def test_a_stream_of_typed_events(bench: Bench, capsys: pytest.CaptureFixture[st
         pytest.param(["--prompt", "go"], "", id="prompt"),
         pytest.param(["--prompt", "go", "--headless"], "", id="headless"),
         pytest.param([], "go\n", id="pipe"),
-        pytest.param(["--output", "json"], "go", id="pipe-json"),
-        pytest.param(["--output", "stream-json", "--headless"], "go", id="pipe-stream-json"),
+        pytest.param(["--json"], "go", id="pipe-json"),
+        pytest.param(["--stream-json", "--headless"], "go", id="pipe-stream-json"),
     ],
 )
 def test_hooks_are_told_the_same_in_every_mode(options: list[str], stdin: str, bench: Bench) -> None:
@@ -234,7 +234,7 @@ def test_hooks_are_told_the_same_in_every_mode(options: list[str], stdin: str, b
 @pytest.mark.parametrize("headless", [["--headless"], []], ids=["headless", "pipe"])
 def test_what_needs_approval_is_refused_where_nobody_can_be_asked(headless: list[str], bench: Bench) -> None:
     """Without --yes nothing is written, the model is told why, and that is no failure."""
-    done = bench.run(*headless, "--output", "json", stdin="go")
+    done = bench.run(*headless, "--json", stdin="go")
     (call,) = json.loads(done.stdout)["toolCalls"]
     assert (done.returncode, call["status"]) == (0, "cancelled")
     assert "was not given" in call["llmContent"]
@@ -384,7 +384,7 @@ def test_a_model_that_fails_is_exit_code_1(bench: Bench) -> None:
     """An error of the model is said, is the last event of a stream, and ends the session for its hooks too."""
     bench.script([WRITE])
     bench.hooks(SessionEnd=SPY)
-    done = bench.run("--prompt", "go", "--yes", "--output", "stream-json")
+    done = bench.run("--prompt", "go", "--yes", "--stream-json")
     assert done.returncode == 1
     last = json.loads(done.stdout.splitlines()[-1])
     assert last["type"] == "error"
@@ -396,7 +396,7 @@ def test_a_model_that_fails_is_exit_code_1(bench: Bench) -> None:
 def test_a_program_that_waits_for_one_object_gets_it(bench: Bench) -> None:
     """Also when the model fails: it says why there is no response."""
     bench.script([WRITE])
-    done = bench.run("--prompt", "go", "--yes", "--output", "json")
+    done = bench.run("--prompt", "go", "--yes", "--json")
     told = json.loads(done.stdout)
     assert (done.returncode, told["response"]) == (1, None)
     assert told["error"] in done.stderr
@@ -570,24 +570,24 @@ def _settings(*, enabled: bool = True, hooks: int = 1, **more: Any) -> str:
         ),
     ],
 )
-@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 def test_required_hooks_keep_the_agent_from_starting(
-    home: Home, bench: Bench, user: str | None, project: str | None, why: str, output: str
+    home: Home, bench: Bench, user: str | None, project: str | None, why: str, options: list[str]
 ) -> None:
     """With --require-hooks nothing is done unless hooks are: one line says why, and what to do."""
     if user is not None:
         home.user(user)
     if project is not None:
         home.project(project)
-    done = home.run("--require-hooks", "--output", output)
+    done = home.run("--require-hooks", *options)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("hookline: --require-hooks: ")
     assert why in line
     assert not (bench.project / "a.txt").exists()
-    if output == "json":
+    if options:
         assert why in json.loads(done.stdout)["error"]
-    assert home.run("--output", output).returncode == 0
+    assert home.run(*options).returncode == 0
 
 
 def test_required_hooks_that_are_active_let_it_start(home: Home, bench: Bench) -> None:
@@ -624,6 +624,6 @@ def test_programs_read_what_is_wrong_with_hooks(
     home.user(user)
     if project is not None:
         home.project(project)
-    result = json.loads(home.run("--output", output).stdout.splitlines()[-1])
+    result = json.loads(home.run(f"--{output}").stdout.splitlines()[-1])
     assert len(result["problems"]) == len(problems)
     assert all(part in problem for part, problem in zip(problems, result["problems"], strict=True))

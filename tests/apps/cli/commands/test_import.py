@@ -160,8 +160,8 @@ def test_the_users_hooks(workbench: "Workbench") -> None:
         home=True,
     )
     shown = workbench.run("init", "--from", "codex", code=1)
-    assert shown.endswith("; try: hookline init --from codex --user\n")
-    shown = workbench.run("init", "--from", "codex", "--user", "--write")
+    assert shown.endswith("; try: hookline init --from codex --scope user\n")
+    shown = workbench.run("init", "--from", "codex", "--scope", "user", "--write")
     assert "1 hook added to ~/.llxprt/settings.json." in shown
     assert "hookline trust" not in shown
     (hook,) = Config(workbench.project).get_settings().hooks
@@ -188,7 +188,7 @@ def test_a_plugins_hooks_know_where_it_is(workbench: "Workbench") -> None:
     theirs(workbench, {"enabledPlugins": {"p@m": True}}, home=True)
     installed = {"version": 2, "plugins": {"p@m": [{"scope": "user", "installPath": str(root)}]}}
     theirs(workbench, installed, ".claude/plugins/installed_plugins.json", home=True)
-    workbench.run("init", "--from", "claude", "--user", "--write")
+    workbench.run("init", "--from", "claude", "--scope", "user", "--write")
     (hook,) = Config(workbench.project).get_settings().hooks
     assert (hook.env, hook.name, hook.refusal) == ({"CLAUDE_PLUGIN_ROOT": str(root)}, "run", None)
 

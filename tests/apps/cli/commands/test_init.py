@@ -87,7 +87,7 @@ def test_settings_of_an_editor_are_kept(project: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("language", ["sh", "python"])
-@pytest.mark.parametrize("where", [[], ["--user"]], ids=["project", "user"])
+@pytest.mark.parametrize("where", [[], ["--scope", "user"]], ids=["project", "user"])
 def test_what_is_written_has_nothing_wrong(
     where: list[str], language: str, project: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,7 +152,7 @@ def test_the_guard_judges_where_a_path_leads(
         assert main(["init", "--language", *language.split(), *options]) == 1
         assert "a shell can't read JSON, so a worker in sh" in capsys.readouterr().err
         return
-    init(capsys, "--user", "--language", language, *options)
+    init(capsys, "--scope", "user", "--language", language, *options)
     scenery(project)
     with Hooks.from_config(Config(project)) as hooks:
         session = hooks.session().sync
@@ -166,7 +166,7 @@ def test_the_guard_in_sh_reads_events_without_jq(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Python does it then; with neither nothing passes, and the reason says what is missing."""
-    init(capsys, "--user", "--language", "sh")
+    init(capsys, "--scope", "user", "--language", "sh")
     for name, blocked in (("python3", [True, False]), ("none", [True, True])):
         programs = tmp_path / name
         programs.mkdir()
@@ -184,7 +184,7 @@ def test_the_guard_in_sh_reads_events_without_jq(
 @pytest.mark.parametrize("pack", [pack.name for pack in PACKS.values()])
 def test_a_project_can_start_with_a_pack(pack: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its settings use the pack, its cases pass, and nothing is wrong with them."""
-    init(capsys, "--user", "--pack", pack)
+    init(capsys, "--scope", "user", "--pack", pack)
     assert main(["check", "--strict"]) == 0
     assert main(["test"]) == 0
     assert main(["test", "--json"]) == 0
@@ -196,7 +196,7 @@ def test_a_project_can_start_with_a_pack(pack: str, project: Path, capsys: pytes
 
 def test_the_next_steps_of_a_pack_work_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """One call is refused, one passes."""
-    _, denied, passed, *_ = init(capsys, "--user", "--pack", "shell", "--pack", "git")["next"]
+    _, denied, passed, *_ = init(capsys, "--scope", "user", "--pack", "shell", "--pack", "git")["next"]
     assert [shell(step["command"]).returncode for step in (denied, passed)] == [2, 0]
 
 
@@ -231,7 +231,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(project: Path, capsys: pyt
 @pytest.mark.parametrize("language", ["sh", "python"])
 def test_the_next_steps_for_a_user_work_as_printed(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command does what it says: one call is refused, one passes, and nothing is wrong."""
-    test, denied, passed, check, log = init(capsys, "--user", "--language", language)["next"]
+    test, denied, passed, check, log = init(capsys, "--scope", "user", "--language", language)["next"]
     assert shell(test["command"]).returncode == 0
     done = shell(denied["command"])
     assert done.returncode == 2, done.stderr
@@ -285,7 +285,7 @@ def test_files_in_other_places_are_named_in_full(
     """Where an environment variable moves the settings, the command names the hook by its whole path, quoted."""
     moved = tmp_path / "it's here" / "settings.json"
     monkeypatch.setenv("HOOKLINE_USER_SETTINGS", str(moved))
-    denied = init(capsys, "--user")["next"][1]["command"]
+    denied = init(capsys, "--scope", "user")["next"][1]["command"]
     assert moved.exists()
     assert shell(denied).returncode == 2
 
@@ -295,7 +295,7 @@ def test_colour_is_for_terminals(on_terminal: Callable[..., str]) -> None:
     assert "\x1b[32mwrote\x1b[0m" in on_terminal("init")
 
 
-@pytest.mark.parametrize("where", [[], ["--user"]], ids=["project", "user"])
+@pytest.mark.parametrize("where", [[], ["--scope", "user"]], ids=["project", "user"])
 def test_what_is_written_applies_lifecycle_hooks(
     where: list[str], project: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -310,7 +310,7 @@ def test_what_is_written_applies_lifecycle_hooks(
 @pytest.mark.req("WARM-026")
 def test_the_worker_is_in_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
     """docs/workers.md has the same program."""
-    report = init(capsys, "--user", "--worker", "--language", "python")
+    report = init(capsys, "--scope", "user", "--worker", "--language", "python")
     page = (Path(__file__).parents[4] / "docs" / "workers.md").read_text()
     assert Path(report["written"][1]).read_text() in page
 

@@ -127,8 +127,8 @@ def test_an_event_is_shown_with_all_its_runs(logged: "Workbench") -> None:
         (["0123456789-7"], "no run 0123456789-7 is recorded; hookline log shows the ids"),
         (["--since", "yesterday"], "--since yesterday is not a time; write 10m, 2h, 7d or 2025-02-18T16:30"),
         (["--event", "X"], "X is not an event"),
-        (["--file", "no-such"], "the log no-such does not exist"),
-        (["--file", "."], "the log . cannot be read: it is a directory, not a regular file"),
+        (["--source", "no-such"], "the log no-such does not exist"),
+        (["--source", "."], "the log . cannot be read: it is a directory, not a regular file"),
     ],
 )
 def test_what_cannot_be_shown_is_told(words: list[str], said: str, workbench: "Workbench") -> None:
@@ -174,7 +174,7 @@ def test_another_log_can_be_read(workbench: "Workbench", tmp_path: Path) -> None
     """`--file` reads a log that came from elsewhere, and counts what is not a record."""
     log = tmp_path / "their.jsonl"
     log.write_text('{"time":"2025-02-18T16:30:00.000Z","message":"hello \\u001b[2J","kind":"event"}\ntorn\n')
-    assert workbench.run("log", "--file", str(log)).endswith(r"hello \x1b[2J" + "\n")
+    assert workbench.run("log", "--source", str(log)).endswith(r"hello \x1b[2J" + "\n")
 
 
 def test_a_log_can_be_followed(logged: "Workbench") -> None:
@@ -312,14 +312,14 @@ def test_what_cannot_be_checked_is_said(workbench: "Workbench", tmp_path: Path) 
         sink.write_now(OverrideRecord(level=LogLevel.INFO, message="x" * number))
     sink.close()
     assert "\nNot checked: 2 lines before the first hash, which an older hookline wrote\n" in workbench.run(
-        "log", "--verify", "--file", str(log)
+        "log", "--verify", "--source", str(log)
     )
     oldest = max(tmp_path.glob("their.jsonl.*"), key=lambda file: int(file.suffix[1:]))
     first = json.loads(oldest.read_text().splitlines()[-1])
     oldest.unlink()
     with log.open("a") as file:
         file.write('{"torn')
-    printed = workbench.run("log", "--verify", "--file", str(log), "--head", f"{first['seq']}:{first['hash']}")
+    printed = workbench.run("log", "--verify", "--source", str(log), "--head", f"{first['seq']}:{first['hash']}")
     assert " is incomplete: a program was ended, or the disk was full, while it wrote this\n" in printed
     assert f"the log begins at sequence {first['seq'] + 1}, older files are gone\n" in printed
     assert "\nNot checked: 1 head older than everything that the log keeps\n" in printed

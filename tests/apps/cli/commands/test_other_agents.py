@@ -113,7 +113,7 @@ def test_files_that_are_not_read_are_named(bench: "Workbench") -> None:
         assert f"put {REMEDY} into ~/.llxprt/settings.json, or run: hookline init --from claude" in " ".join(
             shown.split()
         )
-        assert "hookline init --from codex --user" in " ".join(shown.split())
+        assert "hookline init --from codex --scope user" in " ".join(shown.split())
     assert [(one["dialect"], one["hooks"]) for one in bench.json("list")["unread"]] == [("claude", 1), ("codex", 1)]
     assert bench.json("check")["unread"] == bench.json("list")["unread"]
     ask_for(bench, "claude")

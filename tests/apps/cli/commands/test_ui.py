@@ -40,7 +40,7 @@ def test_without_the_extra_one_line_names_it(workbench: Workbench, monkeypatch: 
     ("words", "said"),
     [
         pytest.param(["--port", "70000"], "there is no port 70000", id="no such port"),
-        pytest.param(["--file", "none.jsonl"], "the log none.jsonl does not exist", id="no such log"),
+        pytest.param(["--source", "none.jsonl"], "the log none.jsonl does not exist", id="no such log"),
     ],
 )
 def test_what_can_t_be_served_is_said(workbench: Workbench, words: list[str], said: str) -> None:

@@ -4,7 +4,7 @@ Examples:
   hookline agent                                         a conversation in the terminal
   hookline agent --prompt "What does this project do?"   one prompt, the answer on stdout
   git diff | hookline agent --prompt "Review this."      a pipe and a prompt together
-  git diff | hookline agent --headless --output json     the prompt from a pipe, the result for a program
+  git diff | hookline agent --headless --json            the prompt from a pipe, the result for a program
   hookline agent --model replay:session.jsonl --prompt x no key and no network: answers from a file
 
 Exit codes:
@@ -29,9 +29,9 @@ from hookline.apps.agent.tool import ToolContext
 from hookline.apps.agent.toolbox import default_toolbox
 from hookline.apps.cli.interrupt import run_loop
 from hookline.apps.cli.main import EXIT_TERMINATED
-from hookline.apps.cli.options import add_common_options, at_least, require_project
+from hookline.apps.cli.options import add_common_options, add_json_option, at_least, require_project
 from hookline.apps.cli.streams import CLOSED
-from hookline.apps.cli.terminal.output import OUTPUTS, JsonOutput, Output
+from hookline.apps.cli.terminal.output import JsonOutput, Output, StreamOutput, TextOutput
 from hookline.apps.cli.terminal.permission import PlainTerminal, ask
 from hookline.apps.cli.terminal.readiness import problems_of
 from hookline.apps.cli.terminal.session import (
@@ -83,9 +83,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="summarize the history at 80 %% of so many tokens, for a server with less room (default: the model's)",
     )
     parser.add_argument("--record", metavar="FILE", help="write the model's answers to a file for replay:FILE")
-    parser.add_argument(
-        "--output", choices=tuple(OUTPUTS), default="text", help="what is printed: text (default), or JSON for programs"
-    )
+    shape = parser.add_mutually_exclusive_group()
+    add_json_option(shape)
+    shape.add_argument("--stream-json", action="store_true", help="print each event as a line of JSON")
     parser.add_argument(
         "--resume", nargs="?", const="", metavar="ID", help="resume a session (default: the project's latest)"
     )
@@ -119,7 +119,7 @@ def _prompt(given: argparse.Namespace) -> str | None:
         piped = (_read_pipe() if prompt is None else _read_pipe_beside_prompt()).rstrip("\r\n")
         prompt = "\n\n".join(filter(None, (piped, prompt)))
     if prompt is None:
-        if given.headless or given.output != "text" or not sys.stdout.isatty():
+        if given.headless or given.json or given.stream_json or not sys.stdout.isatty():
             raise UsageError("there is no prompt; give --prompt TEXT, or pipe the prompt in")
         return None
     if not prompt.strip():
@@ -151,7 +151,7 @@ async def _talk(given: argparse.Namespace) -> int:
 
 async def _answer(given: argparse.Namespace, prompt: str) -> int:
     cancel_on(signal.SIGTERM)
-    output = OUTPUTS[given.output]()
+    output = StreamOutput() if given.stream_json else JsonOutput() if given.json else TextOutput()
     try:
         async with aclosing(open_model(given, output.listen)) as model:
             await _answer_with(given, prompt, model, output)

@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from hookline.apps.cli.options import add_common_options, add_yes_option, make_config, read_config, require_terminal
+from hookline.apps.cli.options import (
+    add_common_options,
+    add_scope_option,
+    add_yes_option,
+    make_config,
+    read_config,
+    require_terminal,
+)
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
 from hookline.inspect.switches import still_off, switch_off, switch_on
@@ -22,12 +29,7 @@ from hookline.protocol.text.readable import one_line, show_place
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `enable` and `disable`."""
     parser.add_argument("name", metavar="NAME", help="the hook's name, or its command if it has no name")
-    parser.add_argument(
-        "--scope",
-        choices=("user", "project"),
-        default="user",
-        help="change this settings file (default: user; a project's file can disable only its own hooks)",
-    )
+    add_scope_option(parser, "user", "whose settings file to change; a project's can disable only its own hooks")
     add_yes_option(parser)
     add_common_options(parser, settings=False)
 

@@ -3,12 +3,12 @@
 Examples:
   hookline ui                     serve the page on a free port and open it
   hookline ui --port 8787 --no-open
-  hookline ui --file old.jsonl    show another log
+  hookline ui --source old.jsonl  show another log
   hookline ui --fleet             show your company's machines and their records
 
-The page is for this machine and this person only: it listens on 127.0.0.1, and only the printed address opens it, by
-the token in it. It uses nothing from the network. What can be changed there is what the command line can change, too:
-hooks can be enabled and disabled, after a question, and events can be replayed. Ctrl-C ends it.
+The page is for this machine and this user only: it listens on 127.0.0.1, and only the printed address opens it, by
+the token in it. It uses nothing from the network. There, as on the command
+line, hooks can be enabled and disabled, after a question, and events can be replayed. Ctrl-C ends it.
 """
 
 import argparse
@@ -26,13 +26,14 @@ from hookline.apps.cli.commands.log import recorded_log
 from hookline.apps.cli.log_options import add_machine_options, add_stream_option
 from hookline.apps.cli.options import (
     add_common_options,
+    add_log_option,
     add_yes_option,
     at_least,
     make_config,
     read_config,
     require_terminal,
 )
-from hookline.apps.cli.report.printer import print_lines
+from hookline.apps.cli.report.printer import print_report
 from hookline.errors import MissingExtraError, UsageError
 from hookline.extensions import lazy_module
 from hookline.files import make_private_directory, state_path, write_atomically
@@ -57,25 +58,25 @@ _LAST_PORT = 65_535
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument("--port", metavar="PORT", type=at_least(0), default=0, help="the port (default: a free one)")
     parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
-    parser.add_argument("--file", metavar="FILE", help="show this log instead of the one in the settings")
+    add_log_option(parser)
     parser.add_argument("--fleet", action="store_true", help="show the company's machines and their records instead")
     add_machine_options(parser)
     add_stream_option(parser)
     parser.add_argument("--since", metavar="WHEN", default="1d", help="with --fleet: records not older (default: 1d)")
     add_yes_option(parser)
-    add_common_options(parser, json=False)
+    add_common_options(parser)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Serves the page until it is interrupted."""
+    """Serve the page until it is interrupted."""
     _require_packages()
     if given.port > _LAST_PORT:
         raise UsageError(f"there is no port {given.port}")
     with _fleet_backend(given) if given.fleet else nullcontext(_local_backend(given)) as shown:
-        browser = _Browser(is_wanted=not given.no_open)
+        browser = _Browser(given)
         try:
             asyncio.run(page.serve(shown, int(given.port), browser.show))
         except KeyboardInterrupt:
@@ -87,8 +88,8 @@ def run(given: argparse.Namespace) -> int:
 
 def _log(given: argparse.Namespace) -> Path:
     config = make_config(given)
-    log = Path(given.file) if given.file else recorded_log(config)[0]
-    if given.file and not log.exists():
+    log = Path(given.source) if given.source else recorded_log(config)[0]
+    if given.source and not log.exists():
         raise UsageError(f"the log {log} does not exist")
     return log
 
@@ -104,8 +105,8 @@ def _local_backend(given: argparse.Namespace) -> "Backend":
 
 @contextmanager
 def _fleet_backend(given: argparse.Namespace) -> "Iterator[Backend]":
-    if given.file:
-        raise UsageError("--fleet shows the company's stream, and --file a log; give one of them")
+    if given.source:
+        raise UsageError("--fleet shows the company's stream, and --source a log; give one of them")
     fleet, selection = server.fleet_of(given), server.selection_of(given)
     keys = server.policy_keys_of(given)
     with fleet_query.mirrored(fleet, selection, follows=True) as log:
@@ -115,7 +116,7 @@ def _fleet_backend(given: argparse.Namespace) -> "Iterator[Backend]":
 
 
 def _require_packages() -> None:
-    """Load them before anything is said."""
+    """Raise MissingExtraError before anything is printed."""
     for package in ("starlette", "uvicorn"):
         try:
             import_module(package)
@@ -124,16 +125,17 @@ def _require_packages() -> None:
 
 
 class _Browser:
-    """Opens the page. Everybody here can read the command of a browser, so it gets a file instead of the token."""
+    """Opens the page. Other users can read the command line of a browser, so it gets a file instead of the token."""
 
-    def __init__(self, *, is_wanted: bool) -> None:
+    def __init__(self, given: argparse.Namespace) -> None:
         has_screen = sys.platform == "darwin" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-        self._is_wanted = is_wanted and has_screen
+        self._given = given
+        self._is_wanted = has_screen and not given.no_open
         self._file: Path | None = None
 
     def show(self, address: str) -> None:
-        """Prints the address, and opens it if somebody looks at a screen."""
-        print_lines(f"hookline ui: {address}", "Ctrl-C ends it.", flush=True)
+        """Print the address, and open it if there is a screen."""
+        print_report(self._given, {"address": address}, [f"hookline ui: {address}", "Ctrl-C ends it."])
         if self._is_wanted:
             self._file = state_path(f"ui/{os.getpid()}.html").absolute()
             make_private_directory(self._file.parent)
@@ -143,6 +145,6 @@ class _Browser:
             webbrowser.open(self._file.as_uri())
 
     def forget(self) -> None:
-        """Removes the file with the address."""
+        """Remove the file with the address."""
         if self._file is not None:
             self._file.unlink(missing_ok=True)

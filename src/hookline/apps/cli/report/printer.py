@@ -29,11 +29,12 @@ def print_question(question: str, file: TextIO | None = None) -> None:
 
 
 def print_report(given: argparse.Namespace, report: Any, lines: Iterable[str]) -> None:
-    """Prints the report with `--json`, and the lines otherwise."""
+    """Print the report with `--json`, and the lines otherwise."""
     if given.json:
         print_json(report)
     else:
         print_lines(*lines)
+    sys.stdout.flush()
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:

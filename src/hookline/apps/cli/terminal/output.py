@@ -2,7 +2,6 @@
 
 import io
 import sys
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -146,7 +145,6 @@ class StreamOutput(JsonOutput):
 
 
 Output = TextOutput | JsonOutput
-OUTPUTS: Mapping[str, Callable[[], Output]] = {"text": TextOutput, "json": JsonOutput, "stream-json": StreamOutput}
 
 
 def ending(ended: TurnEnded) -> str | None:

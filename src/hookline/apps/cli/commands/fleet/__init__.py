@@ -7,7 +7,7 @@
   hookline fleet run        this machine's service; --setup makes the stream and the buckets on the server, once
   hookline fleet worker     run your hooks for other machines, whose remote hooks ask this one
 
-`hookline fleet events --help` explains one form. The settings name the server: hooksConfig.fleet.servers.
+`hookline fleet events --help` explains one of them. The settings name the server: hooksConfig.fleet.servers.
 
 Examples:
   hookline fleet run --setup --replicas 3
@@ -15,21 +15,21 @@ Examples:
   hookline fleet events --decision blocked --since 1d
 """
 
-from hookline.apps.cli.commands.fleet.machines import FORMS
+from hookline.apps.cli.commands.fleet.machines import SUBCOMMANDS
 from hookline.apps.cli.commands.fleet.policy import POLICY
 from hookline.apps.cli.commands.fleet.verify import VERIFY
 from hookline.apps.cli.commands.fleet.worker import WORKER
-from hookline.apps.cli.subcommands import Forms
+from hookline.apps.cli.subcommands import SubcommandGroup
 
-_FORMS = Forms(
+_GROUP = SubcommandGroup(
     "fleet",
     {
         "policy": POLICY,
-        "status": FORMS["status"],
-        "events": FORMS["events"],
+        "status": SUBCOMMANDS["status"],
+        "events": SUBCOMMANDS["events"],
         "verify": VERIFY,
-        "run": FORMS["run"],
+        "run": SUBCOMMANDS["run"],
         "worker": WORKER,
     },
 )
-configure, run, parser_of, names = _FORMS.configure, _FORMS.run, _FORMS.parser_of, _FORMS.names
+configure, run, parser_of, names = _GROUP.configure, _GROUP.run, _GROUP.parser_of, _GROUP.names

@@ -1,4 +1,4 @@
-"""The forms of `hookline fleet`."""
+"""`hookline fleet run`, `status` and `events`."""
 
 import argparse
 import asyncio
@@ -23,7 +23,7 @@ from hookline.apps.cli.report.fleet import status_lines, status_report
 from hookline.apps.cli.report.log import show_entry
 from hookline.apps.cli.report.printer import print_json, print_lines, print_report
 from hookline.apps.cli.report.trials import trial_lines, trial_report
-from hookline.apps.cli.subcommands import Form
+from hookline.apps.cli.subcommands import Subcommand
 from hookline.errors import UsageError
 from hookline.fleet.names import (
     AUDIT_STREAM,
@@ -196,10 +196,11 @@ def _stats(given: argparse.Namespace) -> int:
     return 0
 
 
-FORMS: Mapping[str, Form] = {
-    "run": Form(
-        "Send this user's log to the company's stream, sign its heads, say that the machine lives, and try its guards\n"
-        "once a day. It runs until it is interrupted; only one service sends a log.\n\n"
+SUBCOMMANDS: Mapping[str, Subcommand] = {
+    "run": Subcommand(
+        "Send this user's log to the company's stream, and show that the machine and its guards work.\n\n"
+        "The service signs the heads of the log, sends heartbeats, and tries the guards once a day. It runs until\n"
+        "it is interrupted; only one service sends a log.\n\n"
         "With --setup, make the stream of records, and the buckets of heartbeats and policies, on the server. What is\n"
         "there already stays, and gets the protections of a new one: its messages can't be deleted or replaced.",
         "  hookline fleet run\n  systemctl --user enable --now hookline-fleet\n"
@@ -208,15 +209,15 @@ FORMS: Mapping[str, Form] = {
         _configure_run,
         _run,
     ),
-    "status": Form(
-        "Show which machines are silent, out of date, or have guards that do not run. The exit code is 1 if any is,\n"
-        "and if there is none.",
+    "status": Subcommand(
+        "Show which machines are silent, out of date, or have guards that do not run.\n\n"
+        "The exit code is 1 if a machine has a problem, and if there is no machine.",
         "  hookline fleet status\n  hookline fleet status --expect machines.txt --json",
         _configure_status,
         _status,
     ),
-    "events": Form(
-        "Show the records of all machines, newest last: those of the last day, unless --since says otherwise.\n"
+    "events": Subcommand(
+        "Show the records of all machines, newest last: those of the last day, unless --since says otherwise.\n\n"
         "With --stats, count the runs of every hook instead.",
         "  hookline fleet events --decision blocked\n  hookline fleet events --machine build7 --since 7d --json\n"
         "  hookline fleet events --stats --team payments --hook guard\n"

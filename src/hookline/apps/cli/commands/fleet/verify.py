@@ -9,7 +9,7 @@ from hookline.apps.cli.log_options import add_machine_options, add_stream_option
 from hookline.apps.cli.options import add_common_options, require_project
 from hookline.apps.cli.report.audit import audit_lines, audit_report
 from hookline.apps.cli.report.printer import print_report
-from hookline.apps.cli.subcommands import Form
+from hookline.apps.cli.subcommands import Subcommand
 from hookline.errors import HooklineError, UsageError
 from hookline.fleet.keys import add_pins, read_listed, read_pins
 from hookline.fleet.nats.jetstream import stored
@@ -105,11 +105,11 @@ def _add_anchors(audit: Audit, path: Path, given: argparse.Namespace, source: So
             audit.add_statement(Stated(team=statement.team, opened=opened, seconds=0.0, about=source))
 
 
-VERIFY = Form(
-    "Prove that the records of your company's machines are those that were written there: follow the hash of every\n"
-    "record, and compare the heads that the machines signed. It finds records that were changed, removed or invented,\n"
-    "an end that was cut off, forged heads, and two machines with one name; and it says what it could not check.\n"
-    "Exit codes: 0 intact, 1 not intact, or a machine declared that it had to drop records.",
+VERIFY = Subcommand(
+    "Prove that the records of your company's machines are those that were written there.\n\n"
+    "It follows the hash of every record, and compares the heads that the machines signed. It finds records that were\n"
+    "changed, removed or invented, an end that was cut off, forged heads, and two machines with one name; and it\n"
+    "lists what it could not check. The exit code is also 1 if a machine declared that it had to drop records.",
     "  hookline fleet verify --machine build7 --since 7d\n"
     "  hookline fleet verify --anchors /mnt/anchors --keys machines.keys\n"
     "  hookline fleet verify --source hooks.jsonl --anchors anchors",

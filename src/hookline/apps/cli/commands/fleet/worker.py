@@ -5,8 +5,8 @@ import asyncio
 import os
 
 from hookline.apps.cli.options import add_common_options, at_least, make_config
-from hookline.apps.cli.report.printer import print_lines
-from hookline.apps.cli.subcommands import Form
+from hookline.apps.cli.report.printer import print_report
+from hookline.apps.cli.subcommands import Subcommand
 from hookline.client.config import Config
 from hookline.fleet.remote.worker import AGENT, RemoteWorker
 from hookline.protocol.constants import FiredBy
@@ -18,7 +18,7 @@ _PER_CORE = 4
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    parser.add_argument("--subject", required=True, help="what it is asked about, as remote hooks name it")
+    parser.add_argument("--subject", metavar="WORD", required=True, help="the subject that remote hooks name")
     parser.add_argument(
         "--concurrency",
         metavar="N",
@@ -26,7 +26,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         default=_PER_CORE * (os.cpu_count() or 1),
         help="how many events it works on at the same time; more wait (default: four for each core)",
     )
-    add_common_options(parser, json=False)
+    add_common_options(parser)
 
 
 def _serve(given: argparse.Namespace) -> int:
@@ -43,13 +43,13 @@ async def _run(config: Config, given: argparse.Namespace) -> None:
         given.subject,
         int(given.concurrency),
         tell=warn_user,
-        on_ready=lambda line: print_lines(line, flush=True),
+        on_ready=lambda line: print_report(given, {"ready": line}, [line]),
     )
     await worker.run()
 
 
-WORKER = Form(
-    "Run your hooks for other machines: their remote hooks ask this one, over the server of hooksConfig.fleet.\n"
+WORKER = Subcommand(
+    "Run your hooks for other machines: their remote hooks ask this one, over the server of hooksConfig.fleet.\n\n"
     "Start as many workers of a subject as you like: each event goes to one of them. SIGTERM or Ctrl-C ends a worker\n"
     "when the events that it works on are answered.",
     "  hookline fleet worker --subject dlp\n"

@@ -5,12 +5,12 @@ Nothing is ever overwritten. With --from, show the settings that would run anoth
 are read by its rules. Your settings and comments stay, and a hook that is there already is not added again.
 
 Examples:
-  hookline init                             for this project, with a guard in Python
-  hookline init --user --language sh        for all your projects, with a guard for the shell
-  hookline init --worker                    with a guard that is started once
-  hookline init --pack shell                with guards that come with hookline; hookline list --packs lists them
+  hookline init                                  for this project, with a guard in Python
+  hookline init --scope user --language sh       for all your projects, with a guard for the shell
+  hookline init --worker                         with a guard that is started once
+  hookline init --pack shell                     with guards that come with hookline: hookline list --packs
   hookline init --from claude                    the hooks of this project's .claude/settings.json, as a diff
-  hookline init --from codex --user              your own, from ~/.codex, for all projects
+  hookline init --from codex --scope user        your own, from ~/.codex, for all projects
   hookline init --from claude hooks.json --write  those of a file, into this project's settings
 
 To have that agent's files read where they are instead, put "hooksConfig": {"dialects": ["claude"]} into
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.commands.init import starter
 from hookline.apps.cli.commands.init.starter import ALLOWED, DENIED, HOOK_NAME, SUFFIXES
-from hookline.apps.cli.options import add_common_options, require_project
+from hookline.apps.cli.options import add_common_options, add_scope_option, require_project
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
 from hookline.client.config import Config
@@ -51,7 +51,7 @@ _SAFE_LINE = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    parser.add_argument("--user", action="store_true", help="for you, in all projects, instead of for this project")
+    add_scope_option(parser, "project", "for this project, or for you in all projects")
     parser.add_argument("--language", choices=tuple(SUFFIXES), help="what the guard is written in (default: python)")
     parser.add_argument(
         "--worker", action="store_true", help="a guard whose program is started once, and gets one line for each event"
@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="agent",
-        metavar="AGENT",
+        metavar="SOURCE",
         choices=FOREIGN_DIALECTS,
         help=f"copy the hooks of another agent's settings: {', '.join(FOREIGN_DIALECTS)}",
     )
@@ -77,6 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Writes all files, or none, and prints what to try next."""
     given.project = str(given.project)  # a new project begins here, whatever a parent has
+    for_user = given.scope == "user"
     if given.agent is not None:
         return _import(given)
     if given.file is not None or given.write:
@@ -85,9 +86,9 @@ def run(given: argparse.Namespace) -> int:
     _require_sense(given)
     project = Path(os.path.abspath(given.project))  # noqa: PTH100 - as it was spelled, not resolved
     paths = default_paths(project)
-    settings = paths.user if given.user else paths.project
+    settings = paths.user if for_user else paths.project
     texts, executable = _texts(given, settings, project)
-    editor = starter.editor_files(settings.parent, None if given.user else project)
+    editor = starter.editor_files(settings.parent, None if for_user else project)
     # What an editor reads may be there already: from another init, or for other reasons.
     missing = {path: text for path, text in editor.items() if not os.path.lexists(path)}
     _write(texts, missing, executable)
@@ -126,7 +127,7 @@ def _texts(given: argparse.Namespace, settings: Path, project: Path) -> tuple[di
         return {settings: starter.pack_settings(names), **cases}, None
     language = given.language or "python"
     hook = folder / "hooks" / f"{HOOK_NAME}{SUFFIXES[language]}"
-    command = _command(hook, project, for_user=given.user)
+    command = _command(hook, project, for_user=given.scope == "user")
     return {
         settings: starter.guard_settings(command, is_worker=given.worker),
         hook: starter.guard_program(language, is_worker=given.worker),
@@ -179,7 +180,7 @@ def _next_steps(given: argparse.Namespace) -> Iterator[tuple[str, str]]:
         return f"hookline fire BeforeTool{where} --input {shlex.quote(json.dumps(sample))}"
 
     guard = "pack" if given.pack else "guard"
-    if not given.user:
+    if given.scope != "user":
         yield f"hookline trust{where}", f"review the {guard} and accept it: hooks of a project need that"
     yield f"hookline test{where}", "what it must decide, and whether it does"
     yield fire(starter.pack_sample(given.pack[0]) if given.pack else DENIED), f"the {guard} refuses this one"

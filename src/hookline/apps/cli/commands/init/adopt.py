@@ -35,10 +35,11 @@ def import_hooks(given: argparse.Namespace) -> int:
     if given.write:
         require_person(Consent.IMPORTED)
     config = read_config(given)
-    source = ConfigSource.USER if given.user else ConfigSource.PROJECT
+    source = ConfigSource(given.scope)
+    for_user = source is ConfigSource.USER
     layers = _layers(given, source)
     paths = default_paths(config.get_working_dir())
-    target = read_layer(paths.user if given.user else paths.project, source, is_guest=not given.user)
+    target = read_layer(paths.user if for_user else paths.project, source, is_guest=not for_user)
     for problem in target.problems:
         if problem.is_error:
             raise HooklineError(str(problem))
@@ -48,7 +49,7 @@ def import_hooks(given: argparse.Namespace) -> int:
         raise UsageError(_nothing(given, layers))
     is_written = given.write and bool(adoption.added)
     if is_written:
-        if not given.user:
+        if not for_user:
             _require_inside(Path(target.origin), Path(config.get_working_dir()))
         _write(Path(target.origin), before, adoption)
         log_consent(Consent.IMPORTED, read_setup(config), _decided(adoption, target))
@@ -80,7 +81,8 @@ def _layers(given: argparse.Namespace, source: ConfigSource) -> list[Layer]:
 
 def _nothing(given: argparse.Namespace, layers: Sequence[Layer]) -> str:
     looked = given.file or ", ".join(show_place(layer.origin) for layer in layers)
-    other = "" if given.file else f"; try: hookline init --from {given.agent}{'' if given.user else ' --user'}"
+    more = "" if given.scope == "user" else " --scope user"
+    other = "" if given.file else f"; try: hookline init --from {given.agent}{more}"
     return f"{dialect_of(given.agent).agent} has no hooks in {looked}{other}"
 
 
@@ -162,8 +164,8 @@ def _next_steps(report: Mapping[str, Any], given: argparse.Namespace, *, is_writ
         return
     if not is_written:
         words = ["hookline", "init", "--from", given.agent, *([given.file] if given.file else []), "--write"]
-        yield f"{shlex.join(words)}{' --user' if given.user else where}", "to add them"
+        yield f"{shlex.join(words)}{' --scope user' if given.scope == 'user' else where}", "to add them"
         return
-    if not given.user:
+    if given.scope != "user":
         yield f"hookline trust{where}", "review the hooks and accept them: hooks of a project need that"
     yield f"hookline check{where}", "what is wrong with them, if anything"

@@ -39,7 +39,7 @@ from hookline.apps.cli.log_options import (
     query_of,
     shown_project,
 )
-from hookline.apps.cli.options import add_common_options, at_least, make_config, require_project
+from hookline.apps.cli.options import add_common_options, add_log_option, at_least, make_config, require_project
 from hookline.apps.cli.report.log import show_entry, show_record
 from hookline.apps.cli.report.printer import print_json, print_lines
 from hookline.client.config import Config
@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--head", metavar="FILE", help="with --verify: a hash that was saved before, or a file of them")
     parser.add_argument("--save", metavar="FILE", help="with --verify: append the last hash to this file")
     parser.add_argument("-f", "--follow", action="store_true", help="then print new records until interrupted")
-    parser.add_argument("--file", metavar="FILE", help="read this log instead of the one in the settings")
+    add_log_option(parser)
     add_common_options(parser)
 
 
@@ -99,7 +99,7 @@ def run(given: argparse.Namespace) -> int:
     if given.shadow or given.fail_over_budget:
         raise UsageError("--shadow and --fail-over-budget are for hookline log --stats")
     query = query_of(given, project=None if given.id or given.verify else shown_project(given))
-    path, backups = (file, None) if (file := _file(given)) else recorded_log(make_config(given))
+    path, backups = (file, None) if (file := _source(given)) else recorded_log(make_config(given))
     if given.verify:
         return chain.verify(path, given, backups)
     with LogReader(path) as reader:
@@ -117,19 +117,19 @@ def _count(given: argparse.Namespace) -> int:
         what = given.id or f"--{used[0].replace('_', '-')}"
         raise UsageError(f"{what} chooses single records, and --stats counts all; give one of them")
     config = make_config(given)
-    return statistics.show_statistics(given, config, _file(given) or recorded_log(config)[0])
+    return statistics.show_statistics(given, config, _source(given) or recorded_log(config)[0])
 
 
-def _file(given: argparse.Namespace) -> Path | None:
-    if given.file and not Path(given.file).exists():
-        raise UsageError(f"the log {given.file} does not exist")
-    return Path(given.file) if given.file else None
+def _source(given: argparse.Namespace) -> Path | None:
+    if given.source and not Path(given.source).exists():
+        raise UsageError(f"the log {given.source} does not exist")
+    return Path(given.source) if given.source else None
 
 
 def _list(reader: LogReader, given: argparse.Namespace, query: LogQuery) -> None:
     rows = _Rows(os.path.realpath(given.project), as_json=given.json)
     rows.print(reader.newest(query, given.limit) if given.limit > 0 else reader.entries(query))
-    if rows.has_others and not (given.all_projects or given.session or given.file):
+    if rows.has_others and not (given.all_projects or given.session or given.source):
         warn_user(ALL_PROJECTS)
     if given.follow:
         rows.print(reader.follow(query), at_once=True)

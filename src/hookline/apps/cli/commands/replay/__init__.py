@@ -16,9 +16,8 @@ Examples:
   hookline replay --follow --save live.hooks.toml              events as they come, until interrupted
 
 Only hooks run; no tool is ever executed. Runs are not in the log and do not count in its statistics. With --from or
---against, scripts run in a scratch copy of the project, as it is now or as the revision has it; --resume goes on after
-an interruption, unless settings or scripts have changed. The log has the input of every event for which a hook ran,
-with secrets replaced, up to 64 KiB.
+--against, scripts run in a scratch copy of the project, as it is now or as the revision has it. The log has the
+input of every event for which a hook ran, with secrets replaced, up to 64 KiB.
 
 Exit codes:
   0  everything would be decided as it was    1  something would not, there is no event, or the command failed
@@ -69,7 +68,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=at_least(0),
         help="how many of the log at most, the latest (default: 200, with --save 50; 0 for all)",
     )
-    parser.add_argument("--resume", action="store_true", help="with --against: go on with what was interrupted")
     parser.add_argument("--markdown", action="store_true", help="with --against: print a summary for a pull request")
     parser.add_argument("--html", metavar="FILE", help="with --against: also write a page")
     add_jobs_option(parser)
@@ -87,9 +85,7 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError("--follow is for --save FILE")
     if cases and (len(cases) < len(given.sources) or given.against):
         raise UsageError("case files are replayed alone; leave --against and the other --from out")
-    if cases or not (
-        {*(given.sources or ())} - {_LOG} or given.against or given.resume or given.markdown or given.html
-    ):
+    if cases or not ({*(given.sources or ())} - {_LOG} or given.against or given.markdown or given.html):
         given.files = cases
         return events.replay_events(given)
     return past.replay_past(given)

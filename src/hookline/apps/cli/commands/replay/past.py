@@ -3,28 +3,24 @@
 import argparse
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hookline.apps.cli.interrupt import run_loop
 from hookline.apps.cli.log_options import time_of
-from hookline.apps.cli.options import make_config, read_config
+from hookline.apps.cli.options import make_config, read_config, write_file
 from hookline.apps.cli.report.backtest import backtest_lines, backtest_report, html_page, markdown_lines
 from hookline.apps.cli.report.printer import ProgressBar, print_report
 from hookline.client.config import Config
 from hookline.dialects.transcripts.find import AGENTS, OWN
 from hookline.errors import UsageError
-from hookline.files import make_private_directory, state_path, write_atomically
 from hookline.inspect.hooks import recorded_in
 from hookline.protocol.constants import WHY_DISABLED, FiredBy
 from hookline.stderr import warn_user
 from hookline.testing.backtest.past import LeftOut, Past, what_happened
 from hookline.testing.backtest.run import Judge, Tally, backtest
 from hookline.testing.backtest.versions import MakeIn, Version, of_file, of_revision, today
-
-_KEPT_S = 7 * 24 * 3600
 
 
 def replay_past(given: argparse.Namespace) -> int:
@@ -40,8 +36,7 @@ def replay_past(given: argparse.Namespace) -> int:
         tally = _judge(given, config, [now, other], left_out).cleaned(config.get_redactor().clean)
     title = f"today's hooks against {given.against}" if given.against else "today's hooks against what happened"
     if given.html:
-        with _said_if_not_written(Path(given.html)):
-            write_atomically(Path(given.html), html_page(tally, left_out, title).encode("utf-8", "replace"))
+        write_file(Path(given.html), html_page(tally, left_out, title).encode("utf-8", "replace"))
     lines = markdown_lines if given.markdown else backtest_lines
     print_report(given, backtest_report(tally, left_out, title), lines(tally, left_out, title))
     if not tally.events:
@@ -50,7 +45,9 @@ def replay_past(given: argparse.Namespace) -> int:
 
 
 def _judge(given: argparse.Namespace, config: Config, versions: list[Version | None], left_out: LeftOut) -> Tally:
-    judges = [None if each is None else _judge_of(given, each) for each in versions]
+    judges = [
+        None if each is None else Judge(each.make_config, project=each.project, copy=each.copy) for each in versions
+    ]
     total = sum(1 for _ in _happened(given, config, LeftOut())) if sys.stderr.isatty() else 0
     bar = ProgressBar(total)
     now, against = judges
@@ -60,29 +57,12 @@ def _judge(given: argparse.Namespace, config: Config, versions: list[Version | N
         tally = run_loop(work)
     finally:
         bar.close()
-    for judge in judges:
-        if judge is not None:
-            judge.forget()
     return tally
-
-
-def _judge_of(given: argparse.Namespace, version: Version) -> Judge:
-    judge = Judge(version.make_config, _store(version), project=version.project, copy=version.copy)
-    if given.resume:
-        judge.load()
-    else:
-        judge.forget()
-    return judge
 
 
 def _maker(given: argparse.Namespace) -> MakeIn:
     def make(directory: str, trust: Path | None) -> Config:
-        return read_config(
-            argparse.Namespace(**{**vars(given), "project": directory}),
-            log_file=False,
-            trust_path=trust,
-            fired_by=FiredBy.REPLAY,
-        )
+        return read_config(given, project=directory, log_file=False, trust_path=trust, fired_by=FiredBy.REPLAY)
 
     return make
 
@@ -103,23 +83,3 @@ def _other_version(given: argparse.Namespace, config: Config) -> Iterator[Versio
     else:
         with of_revision(config.get_working_dir(), given.against) as version:
             yield version
-
-
-@contextmanager
-def _said_if_not_written(path: Path, remedy: str = "name another file") -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"{path} can't be written: {error.strerror}; {remedy}") from error
-
-
-def _store(version: Version) -> Path:
-    """Where decisions are kept until the end, by everything that they depend on."""
-    folder = state_path("backtest")
-    with _said_if_not_written(folder, "HOOKLINE_STATE_DIR names another directory"):
-        make_private_directory(folder)
-    for file in folder.glob("*.jsonl"):
-        # Nobody goes on with a backtest of last week.
-        if file.stat().st_mtime < time.time() - _KEPT_S:
-            file.unlink(missing_ok=True)
-    return folder / f"{version.facts}.jsonl"

@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.case_runs import Watch, add_jobs_option, chosen_files, run_with_progress
 from hookline.apps.cli.commands.test.mutate import add_mutate_options, recorded_cases, run_mutants
-from hookline.apps.cli.options import add_common_options, make_config
+from hookline.apps.cli.options import add_common_options, make_config, write_file
 from hookline.apps.cli.report.cases import case_lines, coverage_report, result_report
 from hookline.apps.cli.report.printer import print_lines, print_report
 from hookline.apps.cli.report.style import style
 from hookline.client.config import Config
 from hookline.errors import UsageError
 from hookline.extensions import lazy_module
-from hookline.files import write_atomically
 from hookline.protocol.constants import WHY_DISABLED
 from hookline.protocol.text.readable import plural
 from hookline.stderr import warn_user
@@ -65,8 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Runs the cases and prints what came of them."""
-    if not given.mutate and (given.from_log or given.write):
-        raise UsageError("--from-log and --write belong to --mutate")
+    if not given.mutate and (given.origin or given.save):
+        raise UsageError("--from and --save are for --mutate")
     code = _run_once(given)
     while given.watch:
         _wait_for_change(given)
@@ -99,7 +98,7 @@ def _run_once(given: argparse.Namespace) -> int:
 
 
 def _chosen_cases(given: argparse.Namespace, config: Config) -> list[Case]:
-    recorded = recorded_cases(given, config) if given.from_log else []
+    recorded = recorded_cases(given, config) if given.origin else []
     files, trusted = chosen_files(given, config) if given.files or not recorded else ([], [])
     if not files and not recorded:
         return []
@@ -131,10 +130,7 @@ def _report(
     }
     print_report(given, report, case_lines(results, coverage, seconds))
     if given.junit:
-        try:
-            write_atomically(Path(given.junit), junit.junit_xml(results))
-        except OSError as error:
-            raise UsageError(f"{given.junit} cannot be written: {error.strerror}") from error
+        write_file(Path(given.junit), junit.junit_xml(results))
 
 
 def _wait_for_change(given: argparse.Namespace) -> None:

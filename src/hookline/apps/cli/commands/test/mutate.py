@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hookline.apps.cli.case_runs import event_loader, run_with_progress
+from hookline.apps.cli.options import write_file
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
 from hookline.client.config import Config
-from hookline.errors import UsageError
-from hookline.files import write_atomically
 from hookline.protocol.text.readable import cut, one_line, plain, plural, show_place
 from hookline.stderr import warn_user
 from hookline.testing.cases.case import Case
@@ -33,9 +32,13 @@ def add_mutate_options(parser: argparse.ArgumentParser) -> None:
         help="attack the guards: try other forms of the inputs that cases say are blocked",
     )
     parser.add_argument(
-        "--from-log", action="store_true", help="with --mutate: also inputs that the log has as blocked"
+        "--from",
+        dest="origin",
+        metavar="SOURCE",
+        choices=("log",),
+        help="with --mutate: `log` for inputs, too, that it has as blocked",
     )
-    parser.add_argument("--write", metavar="FILE", help="with --mutate: write what the guards got wrong as a case file")
+    parser.add_argument("--save", metavar="FILE", help="with --mutate: write what the guards got wrong as a case file")
 
 
 def recorded_cases(given: argparse.Namespace, config: Config) -> list[Case]:
@@ -63,11 +66,11 @@ def run_mutants(given: argparse.Namespace, cases: Sequence[Case], project: str) 
         before = run_with_progress(given, wanted)
         results = run_with_progress(given, [attempt.case for attempt in tried])
     found = findings(tried, results)
-    if given.write:
+    if given.save:
         # A link is gone when this ends.
         lasting = (each for each in (*found.passed, *found.stopped) if each.mutant.way != A_LINK)
-        _write(given.write, [attempt.case for attempt in lasting])
-    print_report(given, _report(found, before), _lines(found, before, given.write))
+        _write(given.save, [attempt.case for attempt in lasting])
+    print_report(given, _report(found, before), _lines(found, before, given.save))
     return 0 if not found.passed and not found.stopped and all(result.passed for result in before) else 1
 
 
@@ -80,10 +83,7 @@ def _link(case: Case, project: str, link: Path) -> str:
 
 def _write(name: str, cases: Sequence[Case]) -> None:
     text = "# What a guard got wrong, found by hookline test --mutate.\n" + "\n".join(lines_of_cases(cases)) + "\n"
-    try:
-        write_atomically(Path(name), text.encode())
-    except OSError as error:
-        raise UsageError(f"{name} cannot be written: {error.strerror}") from error
+    write_file(Path(name), text.encode())
 
 
 def _report(found: Findings, before: Sequence[Result]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _group(title: str, found: Sequence[Attempt], paint: Any) -> Iterator[str]:
     for attempt in found[:_MOST_SHOWN]:
         yield from _form(paint(attempt.mutant.way), attempt.mutant.text)
     if len(found) > _MOST_SHOWN:
-        yield style.dim(f"  … {len(found) - _MOST_SHOWN} more (--json shows all, --write keeps them)")
+        yield style.dim(f"  … {len(found) - _MOST_SHOWN} more (--json shows all, --save keeps them)")
     yield ""
 
 

@@ -1,12 +1,12 @@
 """`hookline fleet policy`: the same guards on every machine of a company."""
 
-from hookline.apps.cli.commands.fleet.policy.change import CHANGE_FORMS
-from hookline.apps.cli.commands.fleet.policy.make import MAKE_FORMS
-from hookline.apps.cli.commands.fleet.policy.use import USE_FORMS
-from hookline.apps.cli.subcommands import Form, Forms
+from hookline.apps.cli.commands.fleet.policy.change import CHANGE_SUBCOMMANDS
+from hookline.apps.cli.commands.fleet.policy.make import MAKE_SUBCOMMANDS
+from hookline.apps.cli.commands.fleet.policy.use import USE_SUBCOMMANDS
+from hookline.apps.cli.subcommands import Subcommand, SubcommandGroup
 
-_FORMS = Forms("fleet policy", {**MAKE_FORMS, **USE_FORMS, **CHANGE_FORMS})
-POLICY = Form(
+_GROUP = SubcommandGroup("fleet policy", {**MAKE_SUBCOMMANDS, **USE_SUBCOMMANDS, **CHANGE_SUBCOMMANDS})
+POLICY = Subcommand(
     """\
 The same guards on every machine of a company: signed policies, and how they get there.
 
@@ -21,7 +21,7 @@ The same guards on every machine of a company: signed policies, and how they get
   hookline fleet policy follow             keep this machine's policy as the server has it
   hookline fleet policy switch             switch all agents off, or one hook, and on again
 
-`hookline fleet policy sign --help` explains one form.
+`hookline fleet policy sign --help` explains one of them.
 Without a server, everything but publish and follow works with files.""",
     """\
   hookline fleet policy keygen policy.key
@@ -29,7 +29,7 @@ Without a server, everything but publish and follow works with files.""",
   hookline fleet policy sign policy.json --key policy.key
   hookline fleet policy pull policy.json
   hookline fleet policy switch agents off --reason "incident 4711" --expires 2h --key policy.key""",
-    _FORMS.configure,
-    _FORMS.run,
-    _FORMS,
+    _GROUP.configure,
+    _GROUP.run,
+    _GROUP,
 )

@@ -1,4 +1,4 @@
-"""The forms of `hookline fleet policy` that change what is published already: rollback and switch."""
+"""The subcommands of `hookline fleet policy` that change what is published already: rollback and switch."""
 
 import argparse
 import asyncio
@@ -22,7 +22,7 @@ from hookline.apps.cli.commands.fleet.policy.options import add_expires, add_for
 from hookline.apps.cli.options import add_json_option, at_least
 from hookline.apps.cli.report.policy import document_lines, document_report
 from hookline.apps.cli.report.printer import print_report
-from hookline.apps.cli.subcommands import Form
+from hookline.apps.cli.subcommands import Subcommand
 from hookline.errors import UsageError
 from hookline.fleet.nats.connection import connected
 from hookline.fleet.policy.bucket import all_before, latest
@@ -46,7 +46,7 @@ from hookline.stderr import warn_user
 def _configure_rollback(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", help="the older bundle (default: the one in the bucket)")
     parser.add_argument("--to", metavar="N", type=at_least(1), help="which version's content, without FILE")
-    parser.add_argument("--team", metavar="TEAM", default=ALL_TEAMS, help="whose bundles to look at (default: all)")
+    parser.add_argument("--team", metavar="NAME", default=ALL_TEAMS, help="whose bundles to look at (default: all)")
     parser.add_argument("--version", metavar="N", type=at_least(1), help="the new version, with FILE and --output")
     add_key(parser)
     add_force(parser)
@@ -171,15 +171,15 @@ async def _switches_before(given: argparse.Namespace) -> list[Switches]:
     return [document for document in found if isinstance(document, Switches)]
 
 
-CHANGE_FORMS = {
-    "rollback": Form(
+CHANGE_SUBCOMMANDS = {
+    "rollback": Subcommand(
         "Publish older content again, under a new version: versions only grow, so this is the way back.",
         "  hookline fleet policy rollback --to 6 --key policy.key\n"
         "  hookline fleet policy rollback old.json --version 8 --key policy.key -o policy.json",
         _configure_rollback,
         _rollback,
     ),
-    "switch": Form(
+    "switch": Subcommand(
         "Switch all agents off, or one hook, wherever it is configured; and on again.",
         '  hookline fleet policy switch agents off --reason "incident 4711" --expires 2h --key policy.key\n'
         "  hookline fleet policy switch hook no-secrets off --reason 'false alarms' --expires 1d --key policy.key\n"

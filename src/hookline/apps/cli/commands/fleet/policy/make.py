@@ -1,4 +1,4 @@
-"""The forms of `hookline fleet policy` for the people who make a policy: keygen, pack, sign, verify."""
+"""`hookline fleet policy` for the authors of a policy: keygen, pack, sign, verify."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,7 @@ from hookline.apps.cli.options import add_json_option, at_least
 from hookline.apps.cli.report.policy import document_lines, document_report, signed_lines
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.subcommands import Form
+from hookline.apps.cli.subcommands import Subcommand
 from hookline.fleet.policy.documents import new_key, sign, signer_of, unsigned
 from hookline.fleet.policy.packing import pack
 from hookline.fleet.policy.store import check_unexpired
@@ -92,29 +92,29 @@ def _verify(given: argparse.Namespace) -> int:
     return 0
 
 
-MAKE_FORMS = {
-    "keygen": Form(
+MAKE_SUBCOMMANDS = {
+    "keygen": Subcommand(
         "Make a key: the private half signs policies, the public half goes onto every machine.",
         "  hookline fleet policy keygen policy.key",
         _configure_keygen,
         _keygen,
     ),
-    "pack": Form(
-        "Make a bundle of a directory: its settings.json, and every file beside it."
-        " Commands name their scripts as $HOOKLINE_POLICY_DIR/guard.py.",
+    "pack": Subcommand(
+        "Make a bundle of a directory: its settings.json, and every file beside it.\n\n"
+        "Commands name their scripts as $HOOKLINE_POLICY_DIR/guard.py.",
         "  hookline fleet policy pack guards/ --version 7 --expires 90d --teams payments,web -o policy.json",
         _configure_pack,
         _pack,
     ),
-    "sign": Form(
-        "Sign a bundle or switches. The key has no passphrase: keep it where only you, or your signing job, can read.",
+    "sign": Subcommand(
+        "Sign a bundle or switches.\n\n"
+        "The key has no passphrase: keep it where only you, or your signing job, can read.",
         "  hookline fleet policy sign policy.json --key policy.key",
         _configure_sign,
         _sign,
     ),
-    "verify": Form(
-        "Check a document: its signature, that it can be unpacked, and that it has not expired.\n"
-        "The exit code is 1 if not.",
+    "verify": Subcommand(
+        "Check a document: its signature, that it can be unpacked, and that it has not expired.",
         "  hookline fleet policy verify policy.json\n  hookline fleet policy verify policy.json --public-key ed25519:…",
         _configure_verify,
         _verify,

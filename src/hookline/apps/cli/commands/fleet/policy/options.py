@@ -1,4 +1,4 @@
-"""The options that several forms of `hookline fleet policy` have."""
+"""The options that several subcommands of `hookline fleet policy` have."""
 
 import argparse
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The forms of `hookline fleet policy` that bring a policy to machines: publish, pull, status, follow."""
+"""The subcommands of `hookline fleet policy` that bring a policy to machines: publish, pull, status, follow."""
 
 import argparse
 import asyncio
@@ -11,9 +11,9 @@ from hookline.apps.cli.commands.fleet.policy.machine import keys_given, server_h
 from hookline.apps.cli.commands.fleet.policy.options import add_public_keys
 from hookline.apps.cli.options import add_json_option, at_least
 from hookline.apps.cli.report.policy import document_lines, document_report, status_lines
-from hookline.apps.cli.report.printer import print_lines, print_report
+from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.subcommands import Form
+from hookline.apps.cli.subcommands import Subcommand
 from hookline.client.config import Config
 from hookline.errors import UsageError
 from hookline.fleet.policy.documents import PolicyError
@@ -78,10 +78,6 @@ def _pull_from_file(given: argparse.Namespace, place: PolicyStore) -> int:
     return 0
 
 
-def _configure_status(parser: argparse.ArgumentParser) -> None:
-    add_json_option(parser)
-
-
 def _status(given: argparse.Namespace) -> int:
     report = _status_report(setup_here())
     print_report(given, report, status_lines(report))
@@ -118,40 +114,37 @@ def _status_report(setup: PolicySetup) -> dict[str, Any]:
     }
 
 
-def _configure_follow(_parser: argparse.ArgumentParser) -> None:
-    """It has no options: everything is in the system's settings."""
-
-
-def _follow(_given: argparse.Namespace) -> int:
+def _follow(given: argparse.Namespace) -> int:
     setup, server = setup_here(), server_here()
-    print_lines(f"following {server.shown} for the team {setup.place.team} into {setup.place.directory}", flush=True)
+    report = {"server": server.shown, "team": setup.place.team, "directory": str(setup.place.directory)}
+    print_report(given, report, ["following {server} for the team {team} into {directory}".format_map(report)])
     asyncio.run(follow_here(server, setup.place))
     return 0
 
 
-USE_FORMS = {
-    "publish": Form(
+USE_SUBCOMMANDS = {
+    "publish": Subcommand(
         "Put a signed document into the company's bucket, for all machines of its teams.",
         "  hookline fleet policy publish policy.json",
         _configure_publish,
         _publish,
     ),
-    "pull": Form(
+    "pull": Subcommand(
         "Put a policy in force on this machine: from a file that any tool brought, or from the server, once.",
         "  hookline fleet policy pull policy.json\n  hookline fleet policy pull",
         _configure_pull,
         _pull,
     ),
-    "status": Form(
-        "Show which policy is in force here, until when, and whether its hooks can run. The exit code is 1 if not.",
+    "status": Subcommand(
+        "Show which policy is in force here, until when, and whether its hooks can run.",
         "  hookline fleet policy status --json",
-        _configure_status,
+        add_json_option,
         _status,
     ),
-    "follow": Form(
+    "follow": Subcommand(
         "Keep this machine's policy as the server has it, until it is ended: contrib/ has a systemd unit for it.",
         "  hookline fleet policy follow",
-        _configure_follow,
+        add_json_option,
         _follow,
     ),
 }
