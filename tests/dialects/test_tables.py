@@ -8,23 +8,23 @@ import pytest
 from hookline.dialects.claude import CLAUDE
 from hookline.dialects.codex import CODEX
 from hookline.dialects.gemini import GEMINI
-from hookline.dialects.table import Dialect, Event, Printed, Reading, UntranslatableError
+from hookline.dialects.table import Dialect, DialectEvent, Printed, Reading, UntranslatableError
 from hookline.protocol.events import HookEventName
 
 FACTS = {"session_id": "s1", "cwd": "/w", "timestamp": "2026-01-01T00:00:00.000Z", "transcript_path": "/t.jsonl"}
 DIALECTS = (CLAUDE, CODEX, GEMINI)
 
 
-def event(dialect: Dialect, theirs: str, **fields: Any) -> Event:
+def event(dialect: Dialect, theirs: str, **fields: Any) -> DialectEvent:
     ours = dialect.events[theirs]
-    return Event(ours=ours, theirs=theirs, fields={**FACTS, "hook_event_name": ours.value, **fields})
+    return DialectEvent(ours=ours, theirs=theirs, fields={**FACTS, "hook_event_name": ours.value, **fields})
 
 
-def shell(dialect: Dialect, theirs: str, command: str = "make test", **fields: Any) -> Event:
+def shell(dialect: Dialect, theirs: str, command: str = "make test", **fields: Any) -> DialectEvent:
     return event(dialect, theirs, tool_name="run_shell_command", tool_input={"command": command}, **fields)
 
 
-def read(dialect: Dialect, about: Event, code: int, stdout: Any = "", stderr: str = "") -> Reading:
+def read(dialect: Dialect, about: DialectEvent, code: int, stdout: Any = "", stderr: str = "") -> Reading:
     text = stdout if isinstance(stdout, str) else json.dumps(stdout)
     return dialect.read(about, Printed(exit_code=code, stdout=text, stderr=stderr))
 

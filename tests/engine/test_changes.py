@@ -13,7 +13,7 @@ from hookline.engine.rewrites import (
     change_response,
     no_change,
 )
-from hookline.protocol.answers import Answer, read_object
+from hookline.protocol.answers import HookAnswer, read_object
 
 RULES: Mapping[Callable[..., Any], Rule] = {
     change_arguments: merge_or_decision,
@@ -161,5 +161,5 @@ class _Odd:
 def test_arguments_that_cannot_be_compared_are_changed() -> None:
     """An argument with an equality of its own does not cost a hook's answer."""
     odd = _Odd()
-    changes = change_arguments({"tool_input": {"a": odd, "b": 1}}, Answer(tool_input={"a": 5, "b": 2}), [])
+    changes = change_arguments({"tool_input": {"a": odd, "b": 1}}, HookAnswer(tool_input={"a": 5, "b": 2}), [])
     assert changes == {"tool_input": {"a": 5, "b": 2}}

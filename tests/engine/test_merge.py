@@ -14,7 +14,7 @@ from hookline.engine.merge import (
     merge_or_decision,
     merge_tool_selection,
 )
-from hookline.protocol.answers import Answer, ToolSelection, read_object, warning_from_stderr
+from hookline.protocol.answers import HookAnswer, ToolSelection, read_object, warning_from_stderr
 from hookline.protocol.results import BeforeToolHookOutput
 
 Given = Mapping[str, Any]
@@ -27,12 +27,12 @@ def specific(**fields: Any) -> Given:
     return {"hookSpecificOutput": fields}
 
 
-def merge(rule: Rule, *answers: Given | Answer | tuple[int, Given]) -> Merged:
+def merge(rule: Rule, *answers: Given | HookAnswer | tuple[int, Given]) -> Merged:
     """Merges answers; a pair gives the rank of the hook's layer."""
-    read: list[Answer] = []
+    read: list[HookAnswer] = []
     for answer in answers:
         match answer:
-            case Answer():
+            case HookAnswer():
                 read.append(answer)
             case (int() as rank, given):
                 read.append(read_object(given, rank=rank))
@@ -45,7 +45,7 @@ def merge_tool_answers(*answers: Given) -> dict[str, Any]:
     return merge(merge_or_decision, *answers).answer.to_dict()
 
 
-def made(stderr: str) -> Answer:
+def made(stderr: str) -> HookAnswer:
     """What the engine makes of a failed hook's stderr."""
     answer = warning_from_stderr(stderr)
     assert answer is not None
@@ -279,7 +279,7 @@ def test_a_failed_hook_does_not_undo_a_block() -> None:
         pytest.param([{"systemMessage": "a"}, made("x"), {"systemMessage": None}], "Warning: x", id="beside-a-null"),
     ],
 )
-def test_the_engines_own_message_is_added(answers: list[Given | Answer], note: str) -> None:
+def test_the_engines_own_message_is_added(answers: list[Given | HookAnswer], note: str) -> None:
     """What the engine made of plain text or of a failure is added in plan order, and replaces nothing."""
     assert merge(merge_field_replacement, *answers).answer.note == note
 
@@ -403,7 +403,7 @@ def test_what_decides_nothing_undoes_no_block(odd: object) -> None:
 def test_wrong_types_and_blanks_replace_nothing(rule: Rule, first: Given, later: Given) -> None:
     """In every field, what counts for nothing leaves an earlier hook's value as it is."""
 
-    def said(merged: Merged) -> Answer:
+    def said(merged: Merged) -> HookAnswer:
         return msgspec.structs.replace(merged.answer, others={}, other_specific={})
 
     alone = merge(rule, first)
@@ -708,7 +708,7 @@ def test_ranks_do_not_count_where_nothing_is_applied() -> None:
     ],
 )
 def test_whose_value_stands_where(
-    rule: Rule, answers: list[Given | Answer], holders: dict[str, tuple[int, ...]]
+    rule: Rule, answers: list[Given | HookAnswer], holders: dict[str, tuple[int, ...]]
 ) -> None:
     """Of every field that a hook put there, the merge knows which hooks; a default is nobody's."""
     assert merge(rule, *answers).holders == holders
@@ -738,7 +738,7 @@ def test_whose_value_stands_where(
     ],
 )
 def test_what_was_overridden(
-    answers: list[Given | Answer | tuple[int, Given]], overridden: tuple[tuple[str, int, int], ...]
+    answers: list[Given | HookAnswer | tuple[int, Given]], overridden: tuple[tuple[str, int, int], ...]
 ) -> None:
     """On model events a block or a stop that a later hook undid is noted with both."""
     assert merge(merge_field_replacement, *answers).overridden == overridden

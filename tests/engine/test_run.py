@@ -14,7 +14,7 @@ from hookline.engine.decide import decide
 from hookline.engine.outcome import to_result
 from hookline.engine.plan import plan
 from hookline.engine.run import HookRunner, blocked_by, skips
-from hookline.protocol.answers import Answer, deny, read_object, warning_from_stderr
+from hookline.protocol.answers import HookAnswer, deny, read_object, warning_from_stderr
 from hookline.protocol.constants import ConfigSource, HookType, OnError
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import CommandLine, HookEntry, HookRun, HttpTarget, Unsupported
@@ -57,9 +57,9 @@ def stdins(results: Sequence[HookExecutionResult]) -> list[Any]:
     return [json.loads(result.stderr) for result in results]
 
 
-def plain_text(text: str) -> Answer:
+def plain_text(text: str) -> HookAnswer:
     given = {"decision": "allow", "systemMessage": text}
-    return Answer(decision="allow", note=text, is_explicit=False, rank=3, given=given)
+    return HookAnswer(decision="allow", note=text, is_explicit=False, rank=3, given=given)
 
 
 @pytest.mark.req("HOOK-108")
@@ -517,7 +517,7 @@ def prints(stdout: str = "", stderr: str = "", then: str = "exit 0") -> str:
     ],
 )
 def test_what_an_exit_code_means(
-    project: Path, command: str, success: bool, exit_code: int, answer: Answer | None
+    project: Path, command: str, success: bool, exit_code: int, answer: HookAnswer | None
 ) -> None:
     """0 reads stdout, 2 denies for what stderr says, anything else is a failure that only warns."""
     (result,) = parallel([hook(command, rank=3)], told(project))
@@ -565,7 +565,9 @@ CUT = "stdout was cut after 40 bytes, so nothing was read from it; print less, o
         pytest.param(prints("x" * 100, "no", "exit 2"), deny("no"), (), id="exit-2"),
     ],
 )
-def test_what_was_cut_is_not_read(project: Path, command: str, answer: Answer | None, advice: tuple[str, ...]) -> None:
+def test_what_was_cut_is_not_read(
+    project: Path, command: str, answer: HookAnswer | None, advice: tuple[str, ...]
+) -> None:
     """Cut stdout is never taken for a whole answer, and its author is told; a block by exit code stands."""
     runner = HookRunner(limits=ChildLimits(output_bytes=40))
     (result,) = asyncio.run(runner.execute_hooks_parallel([hook(command)], told(project)))

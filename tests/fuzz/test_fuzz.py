@@ -29,8 +29,8 @@ def test_a_broken_rule_is_reported(tmp_path: Path) -> None:
     """The fuzzer could fail: with a reader that loses every deny it names the input and ends with 1."""
     program = (
         f"import sys; sys.path.insert(0, {str(TOOL.parent)!r}); import fuzz\n"
-        "from hookline.protocol.answers import Answer\n"
-        "fuzz.read_stdout = lambda text: Answer()\n"
+        "from hookline.protocol.answers import HookAnswer\n"
+        "fuzz.read_stdout = lambda text: HookAnswer()\n"
         "sys.argv[1:] = ['answers', '--rounds', '0', '--seed', '1']\n"
         "sys.exit(fuzz.main())"
     )

@@ -18,7 +18,7 @@ from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.merge import merge_last_wins
 from hookline.engine.notices.advice import advise
 from hookline.protocol.answers import (
-    Answer,
+    HookAnswer,
     ToolSelection,
     deny,
     read_stdout,
@@ -97,7 +97,7 @@ def ran(
 ) -> HookExecutionResult:
     """The run of a hook that wrote this and ended so; tests/engine/test_run.py shows the same with real processes."""
     text, error = stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace")
-    answer: Answer | None
+    answer: HookAnswer | None
     match exit_code:
         case 0:
             answer = read_stdout(text, EVENT_TABLE[event].reads, rank=rank)
@@ -123,7 +123,7 @@ RUN = st.tuples(
 )
 
 
-def assert_typed(answer: Answer) -> None:
+def assert_typed(answer: HookAnswer) -> None:
     """Past the reader nobody has to ask what type a field has, and no text is blank."""
     for text in (answer.reason, answer.stop_reason, answer.note, answer.permission_reason, answer.context):
         assert text is UNSET or text is None or trim(text)
@@ -142,7 +142,7 @@ def assert_typed(answer: Answer) -> None:
 @given(st.binary() | JSON.map(stringify_json) | ANSWER.map(stringify_json))
 def test_any_output_is_read(stdout: bytes) -> None:
     """Any bytes on stdout make an answer or none, and every question to it has an answer of the right type."""
-    answer = read_stdout(stdout.decode("utf-8", "replace")) or Answer()
+    answer = read_stdout(stdout.decode("utf-8", "replace")) or HookAnswer()
     assert_typed(answer)
     for kind in {row.output for row in EVENT_TABLE.values()}:
         asked = kind(answer.to_dict())
@@ -186,7 +186,7 @@ def test_a_hook_that_says_nothing_changes_nothing(
     assume(answers)
     merge = EVENT_TABLE[event].merge
     alone = merge(answers)
-    beside = merge([Answer(given={}), *answers] if first else [*answers, Answer(given={})])
+    beside = merge([HookAnswer(given={}), *answers] if first else [*answers, HookAnswer(given={})])
     assert stringify_json(beside.answer.to_dict()) == stringify_json(alone.answer.to_dict())
     assert {path: tuple(index - first for index in held) for path, held in beside.holders.items()} == alone.holders
 

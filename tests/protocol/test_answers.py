@@ -7,7 +7,7 @@ import pytest
 from msgspec import UNSET
 
 from hookline.protocol.answers import (
-    Answer,
+    HookAnswer,
     ToolSelection,
     deny,
     kind_of,
@@ -48,9 +48,9 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def plain_text(text: str, *complaints: str, doubt: str | None = None) -> Answer:
+def plain_text(text: str, *complaints: str, doubt: str | None = None) -> HookAnswer:
     given = {"decision": "allow", "systemMessage": text}
-    return Answer(
+    return HookAnswer(
         decision="allow", note=text, is_explicit=False, given=given, complaints=tuple(complaints), doubt=doubt
     )
 
@@ -61,7 +61,7 @@ def unreadable(text: str) -> str:
 
 def test_every_field_has_a_typed_place() -> None:
     """All that a hook can say is read once, into typed fields; what it printed is kept beside them."""
-    assert read_object(EVERYTHING, rank=2) == Answer(
+    assert read_object(EVERYTHING, rank=2) == HookAnswer(
         decision="ask",
         reason="r",
         proceed=False,
@@ -83,8 +83,8 @@ def test_every_field_has_a_typed_place() -> None:
     )
 
 
-@pytest.mark.parametrize("answer", [Answer(), read_object({})], ids=["made", "read"])
-def test_an_empty_answer_says_nothing(answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [HookAnswer(), read_object({})], ids=["made", "read"])
+def test_an_empty_answer_says_nothing(answer: HookAnswer) -> None:
     """What is not said is UNSET, which is neither null nor an empty text."""
     fields = ("decision", "reason", "proceed", "stop_reason", "suppress", "note", "permission", "context", "tools")
     assert {getattr(answer, name) for name in fields} == {UNSET}
@@ -158,7 +158,7 @@ def test_null_is_said_and_is_not_absence() -> None:
         ),
     ],
 )
-def test_stdout_is_json_first_and_text_else(stdout: str, answer: Answer | None) -> None:
+def test_stdout_is_json_first_and_text_else(stdout: str, answer: HookAnswer | None) -> None:
     """An object, plain or wrapped in one string, is the answer; anything else is text for the model and allows."""
     assert read_stdout(stdout) == answer
 
@@ -379,7 +379,7 @@ def test_exit_2_denies_for_what_stderr_says(stderr: str, reason: str) -> None:
     """The reason is stderr, trimmed, or a default: never empty."""
     given = {"decision": "deny", "reason": reason}
     answer = deny(stderr, rank=2)
-    assert answer == deny(reason, rank=2) == Answer(decision="deny", reason=reason, rank=2, given=given)
+    assert answer == deny(reason, rank=2) == HookAnswer(decision="deny", reason=reason, rank=2, given=given)
     assert answer.is_explicit
 
 
@@ -452,7 +452,7 @@ def test_an_answer_that_asks_for_something_specific(specific: dict[str, Any], is
 
 def test_a_merged_answer_as_json() -> None:
     """Without what a hook printed, the JSON is made from the fields; only what was said is in it."""
-    answer = Answer(
+    answer = HookAnswer(
         decision="deny",
         reason=None,
         proceed=True,

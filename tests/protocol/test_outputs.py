@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from hookline.protocol.answers import Answer, read_object
+from hookline.protocol.answers import HookAnswer, read_object
 from hookline.protocol.results import BeforeToolHookOutput, BlockingError, DefaultHookOutput
 
 
@@ -104,7 +104,7 @@ def test_a_face_shows_an_answer_that_was_read_already() -> None:
     assert output.answer is answer
     assert (output.decision, output.system_message, output.get_additional_context()) == ("deny", "m", "c")
     assert output == DefaultHookOutput(answer.to_dict())
-    merged = DefaultHookOutput.of(Answer(decision="allow", context="c"))
+    merged = DefaultHookOutput.of(HookAnswer(decision="allow", context="c"))
     assert merged.to_dict() == {"decision": "allow", "hookSpecificOutput": {"additionalContext": "c"}}
     assert merged.hook_specific_output == {"additionalContext": "c"}
 

@@ -6,7 +6,7 @@ import pytest
 from hookline.protocol import inputs
 from hookline.protocol.answers import read_object
 from hookline.protocol.events import HookEventName
-from hookline.protocol.text.json_schema import HookAnswer, HookSpecificAnswer, input_schema, output_schema
+from hookline.protocol.text.json_schema import HookOutput, HookSpecificAnswer, input_schema, output_schema
 
 WHOLE: dict[str, Any] = {
     "decision": "deny",
@@ -59,10 +59,10 @@ def test_inputs_are_described(event: HookEventName) -> None:
 def test_the_answer_is_described_with_all_that_is_read() -> None:
     """The schema of an answer has every field that is read, in both places, and nothing that is complained of."""
     schema = output_schema()
-    assert described(schema, "HookAnswer").keys() == WHOLE.keys()
+    assert described(schema, "HookOutput").keys() == WHOLE.keys()
     assert described(schema, "HookSpecificAnswer").keys() == WHOLE["hookSpecificOutput"].keys()
     assert read_object(WHOLE).complaints == ()
-    msgspec.convert(WHOLE, HookAnswer)
+    msgspec.convert(WHOLE, HookOutput)
 
 
 @pytest.mark.req("HOOK-157")
@@ -75,7 +75,7 @@ def test_what_the_type_refuses_is_complained_of(place: str | None) -> None:
             answer: dict[str, Any] = {place: {name: value}} if place else {name: value}
             assert (read_object(answer).complaints == ()) is good, name
             try:
-                msgspec.convert(answer, HookAnswer)
+                msgspec.convert(answer, HookOutput)
             except msgspec.ValidationError:
                 assert not good, name
             else:
@@ -85,4 +85,4 @@ def test_what_the_type_refuses_is_complained_of(place: str | None) -> None:
 def test_the_specific_answer_has_no_required_field() -> None:
     """Every field of an answer can be left out."""
     assert HookSpecificAnswer.__required_keys__ == frozenset()
-    assert msgspec.convert({}, HookAnswer) == HookAnswer()
+    assert msgspec.convert({}, HookOutput) == HookOutput()

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hookline.protocol.answers import Answer, ToolSelection, deny, read_object, warning_from_stderr
+from hookline.protocol.answers import HookAnswer, ToolSelection, deny, read_object, warning_from_stderr
 from hookline.protocol.constants import ConfigSource, OnError
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import CommandLine, HookEntry, Plugin
@@ -44,7 +44,7 @@ DESCRIBED = {
 }
 
 
-def run(answer: Answer | None = None, **fields: Any) -> HookExecutionResult:
+def run(answer: HookAnswer | None = None, **fields: Any) -> HookExecutionResult:
     return HookExecutionResult(
         **{"hook": GUARD, "event": GUARD.event, "success": True, "exit_code": 0, "answer": answer, **fields}
     )
@@ -108,7 +108,7 @@ def test_every_way_not_to_run_has_a_kind() -> None:
         (warning_from_stderr("x"), False, "allow"),
     ],
 )
-def test_what_a_run_decided(answer: Answer | None, blocks: bool, decision: str | None) -> None:
+def test_what_a_run_decided(answer: HookAnswer | None, blocks: bool, decision: str | None) -> None:
     """Whichever field a hook used to block, its decision is a deny."""
     assert (run(answer).blocks, run(answer).decision) == (blocks, decision)
 
@@ -186,7 +186,7 @@ WHOLE = Verdict(
     prompt="p",
     holders={"decision": (0,)},
     overridden=(Override("decision", "b", "a"),),
-    answer=Answer(decision="deny", reason=None, tool_input={"a": None}, tools=ToolSelection(names=())),
+    answer=HookAnswer(decision="deny", reason=None, tool_input={"a": None}, tools=ToolSelection(names=())),
     success=False,
     errors=(HookError("e", stage="planning", details={"x": 1}),),
     duration_ms=1.5,

@@ -17,7 +17,7 @@ from hookline.dialects.rules import (
     some_text,
     text_of_result,
 )
-from hookline.dialects.table import Arguments, Dialect, Event, Printed, Reading, Tool
+from hookline.dialects.table import Arguments, Dialect, DialectEvent, Printed, Reading, Tool
 from hookline.dialects.transcripts.claude_form import in_claude_form
 from hookline.extensions import lazy_module
 from hookline.protocol.answers import DEFAULT_DENY_REASON
@@ -46,7 +46,7 @@ _TEXT_IS_CONTEXT = frozenset({"UserPromptSubmit", "SessionStart", "PreCompact"})
 _WITHOUT_PERMISSION_MODE = frozenset({"SessionStart", "SessionEnd"})
 
 
-def tell(event: Event) -> dict[str, Any]:
+def tell(event: DialectEvent) -> dict[str, Any]:
     """Return the input of a hook of Claude Code."""
     fields = event.fields
     told = {name: fields.get(name) for name in ("session_id", "transcript_path", "cwd")}
@@ -55,7 +55,7 @@ def tell(event: Event) -> dict[str, Any]:
     return {**told, "hook_event_name": event.theirs, **_OWN_FIELDS[event.ours](event)}
 
 
-def tool_fields(event: Event, tool: Tool) -> dict[str, Any]:
+def tool_fields(event: DialectEvent, tool: Tool) -> dict[str, Any]:
     """The fields about a tool call that Claude Code and Codex have in common."""
     # The same call has the same id before and after it ran, although we are not told the model's own.
     call = [event.fields.get("session_id"), tool.ours, event.fields.get("tool_input")]
@@ -67,7 +67,7 @@ def tool_fields(event: Event, tool: Tool) -> dict[str, Any]:
     return told
 
 
-def _of_tool(event: Event) -> dict[str, Any]:
+def _of_tool(event: DialectEvent) -> dict[str, Any]:
     tool = CLAUDE.tool(event.tool_name)
     told = tool_fields(event, tool)
     if event.ours is HookEventName.BEFORE_TOOL:
@@ -79,7 +79,7 @@ def _of_tool(event: Event) -> dict[str, Any]:
     return {**told, "tool_response": tool.response(told["tool_input"], text_of_result(response))}
 
 
-_OWN_FIELDS: Mapping[HookEventName, Callable[[Event], dict[str, Any]]] = {
+_OWN_FIELDS: Mapping[HookEventName, Callable[[DialectEvent], dict[str, Any]]] = {
     HookEventName.BEFORE_TOOL: _of_tool,
     HookEventName.AFTER_TOOL: _of_tool,
     HookEventName.BEFORE_AGENT: lambda event: {"prompt": event.fields.get("prompt")},
@@ -101,7 +101,7 @@ def _trigger(value: Any) -> Any:
     return CLAUDE.triggers.get(value, value) if isinstance(value, str) else value
 
 
-def wants(event: Event) -> bool:
+def wants(event: DialectEvent) -> bool:
     """A tool that failed is PostToolUseFailure, and only that."""
     if event.ours is not HookEventName.AFTER_TOOL:
         return True
@@ -109,7 +109,7 @@ def wants(event: Event) -> bool:
     return has_failed == (event.theirs == "PostToolUseFailure")
 
 
-def meets(event: Event, condition: str) -> bool:
+def meets(event: DialectEvent, condition: str) -> bool:
     """Whether a call meets the rule of a hook's `if`; events that are not about a tool meet none."""
     if event.ours not in TOOL_EVENTS:
         return False
@@ -129,7 +129,7 @@ def transcript(record: Mapping[str, Any], facts: Mapping[str, Any], number: int)
     return in_claude_form(record, facts, number, translate)
 
 
-def environment(event: Event) -> dict[str, str]:
+def environment(event: DialectEvent) -> dict[str, str]:
     """Return the variables that Claude Code adds to the environment of its hooks."""
     return {
         "CLAUDECODE": "1",
@@ -138,7 +138,7 @@ def environment(event: Event) -> dict[str, str]:
     }
 
 
-def read(event: Event, printed: Printed) -> Reading:
+def read(event: DialectEvent, printed: Printed) -> Reading:
     """Read a hook's exit code and output as Claude Code does; a deny that it would drop is kept and reported."""
     text = trim(printed.stdout)
     given = json_object(text) if text.startswith("{") else None
@@ -175,7 +175,7 @@ _ANSWER_IN_TEXT = re.compile(r'\{\s*"(?:decision|hookSpecificOutput|continue)"')
 class _Answer:
     """One JSON answer, field by field."""
 
-    def __init__(self, event: Event, given: Mapping[str, Any], complaints: list[str]) -> None:
+    def __init__(self, event: DialectEvent, given: Mapping[str, Any], complaints: list[str]) -> None:
         self._event = event
         self._given = given
         self._complaints = complaints

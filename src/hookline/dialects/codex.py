@@ -15,7 +15,7 @@ from hookline.dialects.rules import (
     some_text,
     text_of_result,
 )
-from hookline.dialects.table import Convert, Dialect, Event, Printed, Reading, Tool, UntranslatableError
+from hookline.dialects.table import Convert, Dialect, DialectEvent, Printed, Reading, Tool, UntranslatableError
 from hookline.protocol.answers import DEFAULT_DENY_REASON
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
 from hookline.protocol.text.json_text import trim
@@ -34,7 +34,7 @@ def exact_names(matcher: str) -> frozenset[str] | None:
     return listed_names(matcher) if _LIST.fullmatch(matcher) else None
 
 
-def tell(event: Event) -> dict[str, Any]:
+def tell(event: DialectEvent) -> dict[str, Any]:
     """Return the input of a hook of Codex."""
     fields = event.fields
     told: dict[str, Any] = {
@@ -60,7 +60,7 @@ def tell(event: Event) -> dict[str, Any]:
 _OWN_FIELDS = frozenset({"prompt", "stop_hook_active", "last_assistant_message", "source", "trigger"})
 
 
-def read(event: Event, printed: Printed) -> Reading:
+def read(event: DialectEvent, printed: Printed) -> Reading:
     """Read a hook's exit code and output as Codex does; a deny that it would drop is kept and reported."""
     text = trim(printed.stdout)
     given = json_object(text)
@@ -83,7 +83,7 @@ def read(event: Event, printed: Printed) -> Reading:
     return Reading(answer=_in_our_words(event, given), complaints=tuple(complaints))
 
 
-def _block(event: Event, stderr: str | None, given: Mapping[str, Any] | None) -> Reading:
+def _block(event: DialectEvent, stderr: str | None, given: Mapping[str, Any] | None) -> Reading:
     complaints = () if stderr else ("Codex ignores exit code 2 without a reason on stderr; it blocks here",)
     if event.ours is HookEventName.SESSION_START:
         return Reading(failed=True)
@@ -91,14 +91,14 @@ def _block(event: Event, stderr: str | None, given: Mapping[str, Any] | None) ->
     return Reading(answer=_refusal(event, trim(reason)), complaints=complaints)
 
 
-def _refusal(event: Event, reason: str) -> dict[str, Any]:
+def _refusal(event: DialectEvent, reason: str) -> dict[str, Any]:
     if event.ours is HookEventName.AFTER_TOOL:
         # The reason replaces the result, and the turn continues.
         return {"hookSpecificOutput": {"tool_output": reason}}
     return {"decision": "block", "reason": reason}
 
 
-def _fault(event: Event, given: Mapping[str, Any]) -> str | None:
+def _fault(event: DialectEvent, given: Mapping[str, Any]) -> str | None:
     """Why Codex would not take the answer, or None."""
     specific = object_in(given, "hookSpecificOutput")
     decision = specific.get("permissionDecision")
@@ -120,7 +120,7 @@ def _fault(event: Event, given: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _in_our_words(event: Event, given: Mapping[str, Any]) -> dict[str, Any]:
+def _in_our_words(event: DialectEvent, given: Mapping[str, Any]) -> dict[str, Any]:
     specific = object_in(given, "hookSpecificOutput")
     fields: dict[str, Any] = {}
     if context := some_text(specific.get("additionalContext")):
@@ -144,7 +144,7 @@ def _in_our_words(event: Event, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**answer, "hookSpecificOutput": fields} if fields else answer
 
 
-def _arguments(event: Event, updated: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(event: DialectEvent, updated: Mapping[str, Any]) -> dict[str, Any]:
     tool = CODEX.tool(event.tool_name)
     if tool.theirs not in ("Bash", "apply_patch"):
         return dict(updated)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookline.dialects.rules import is_block, json_object, object_in, some_text
-from hookline.dialects.table import Dialect, Event, Printed, Reading, Rule, Tool
+from hookline.dialects.table import Dialect, DialectEvent, MatcherRule, Printed, Reading, Tool
 from hookline.protocol.answers import DEFAULT_DENY_REASON
 from hookline.protocol.constants import DEFAULT_TIMEOUT_MS
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
@@ -17,7 +17,7 @@ _BLOCKING = 2
 _CHANGES = ("llm_request", "llm_response", "toolConfig", "clearContext")
 
 
-def tell(event: Event) -> dict[str, Any]:
+def tell(event: DialectEvent) -> dict[str, Any]:
     """Return the input of a hook of Gemini CLI."""
     told = dict(event.fields)
     if event.ours in TOOL_EVENTS:
@@ -26,13 +26,13 @@ def tell(event: Event) -> dict[str, Any]:
     return told
 
 
-def environment(event: Event) -> dict[str, str]:
+def environment(event: DialectEvent) -> dict[str, str]:
     """Return the variables that Gemini CLI adds to the environment of its hooks."""
     cwd = str(event.fields.get("cwd") or "")
     return {"GEMINI_CWD": cwd, "GEMINI_SESSION_ID": str(event.fields.get("session_id") or "")}
 
 
-def read(event: Event, printed: Printed) -> Reading:
+def read(event: DialectEvent, printed: Printed) -> Reading:
     """Read a hook's output as Gemini CLI does: JSON with any exit code, text depending on the code."""
     text = trim(printed.stdout) or trim(printed.stderr)
     given = _unwrapped(text)
@@ -58,17 +58,17 @@ def _unwrapped(text: str) -> Mapping[str, Any] | None:
         return None
 
 
-def _refusal(event: Event, reason: str) -> dict[str, Any]:
+def _refusal(event: DialectEvent, reason: str) -> dict[str, Any]:
     if event.ours is HookEventName.AFTER_TOOL:
         return {"hookSpecificOutput": {"tool_output": reason}}  # in place of the result
     return {"decision": "deny", "reason": reason}
 
 
-def _denies_in_claude_words(event: Event, own: Mapping[str, Any]) -> bool:
+def _denies_in_claude_words(event: DialectEvent, own: Mapping[str, Any]) -> bool:
     return event.ours is HookEventName.BEFORE_TOOL and is_block(own.get("permissionDecision"))
 
 
-def _from_json(event: Event, given: Mapping[str, Any]) -> Reading:
+def _from_json(event: DialectEvent, given: Mapping[str, Any]) -> Reading:
     own = object_in(given, "hookSpecificOutput")
     answer = {name: given[name] for name in ("continue", "stopReason", "reason") if name in given}
     if message := some_text(given.get("systemMessage")):
@@ -149,10 +149,10 @@ GEMINI = Dialect(
     ),
     bad_matcher_is_text=True,
     rules={
-        HookEventName.SESSION_START: Rule.EQUALITY,
-        HookEventName.SESSION_END: Rule.EQUALITY,
-        HookEventName.PRE_COMPRESS: Rule.EQUALITY,
-        HookEventName.NOTIFICATION: Rule.IGNORED,
+        HookEventName.SESSION_START: MatcherRule.EQUALITY,
+        HookEventName.SESSION_END: MatcherRule.EQUALITY,
+        HookEventName.PRE_COMPRESS: MatcherRule.EQUALITY,
+        HookEventName.NOTIFICATION: MatcherRule.IGNORED,
     },
     name_of_other=lambda name: _MCP.sub(r"mcp_\1_\2", name),
     timeout_unit_ms=1.0,

@@ -11,7 +11,7 @@ from hookline.dialects.spellings import argument_meant
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
 
 
-class Rule(Enum):
+class MatcherRule(Enum):
     """How a matcher is compared with what an event is about."""
 
     NAMES = auto()
@@ -136,7 +136,7 @@ def tool_of_theirs(tools: Sequence[Tool], name: str) -> Tool:
     return next((tool for tool in named if tool.theirs == name), named[0] if named else Tool(ours=name, theirs=name))
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class DialectEvent(msgspec.Struct, frozen=True, kw_only=True):
     """The event of a hook of another agent, in hookline's format and in that agent's."""
 
     ours: HookEventName
@@ -196,7 +196,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Keys of a hook that this agent reads, and hookline's own hooks don't have."""
     plugin_variables: tuple[str, ...] = ()
     """Variables that only the hooks of a plugin get."""
-    rules: Mapping[HookEventName, Rule] = msgspec.field(default_factory=dict)
+    rules: Mapping[HookEventName, MatcherRule] = msgspec.field(default_factory=dict)
     """How matchers are compared on events where it is not by names."""
     bad_matcher_is_text: bool = False
     """True if a matcher that is not a regular expression is compared as text; else its hooks run for everything."""
@@ -211,28 +211,28 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """The text after the JSON on stdin."""
     exact_names: Callable[[str], frozenset[str] | None]
     """The names that a matcher lists, or None when it is a regular expression."""
-    tell: Callable[[Event], dict[str, Any]]
+    tell: Callable[[DialectEvent], dict[str, Any]]
     """Return the hook's input."""
-    environment: Callable[[Event], Mapping[str, str]]
+    environment: Callable[[DialectEvent], Mapping[str, str]]
     """Variables that the agent sets for its hooks."""
-    read: Callable[[Event, Printed], Reading]
+    read: Callable[[DialectEvent, Printed], Reading]
     """Return the hook's answer."""
-    wants: Callable[[Event], bool] = lambda _event: True
+    wants: Callable[[DialectEvent], bool] = lambda _event: True
     """Whether the agent would run the hook for this event: some have an event for success and one for failure."""
 
     transcript: Callable[[Mapping[str, Any], Mapping[str, Any], int], dict[str, Any] | None] | None = None
     """Our record of a session → one in the form that its hooks can read; None where they get ours."""
     env_file: Mapping[str, str] = {}
     """Its events at which hooks can set variables for the agent's shell → the variable with the file's path."""
-    meets: Callable[[Event, str], bool] = lambda _event, _condition: True
+    meets: Callable[[DialectEvent, str], bool] = lambda _event, _condition: True
     """Whether a call meets a hook's `if`; on doubt it does."""
 
-    def event(self, ours: HookEventName, theirs: str | None, fields: Mapping[str, Any]) -> Event:
+    def event(self, ours: HookEventName, theirs: str | None, fields: Mapping[str, Any]) -> DialectEvent:
         """Return an event in both formats; without the agent's name, the first one that the agent has for it."""
         if theirs is not None:
-            return Event(ours=ours, theirs=theirs, fields=fields)
+            return DialectEvent(ours=ours, theirs=theirs, fields=fields)
         names = [name for name, event in self.events.items() if event is ours]
-        events = [Event(ours=ours, theirs=name, fields=fields) for name in names]
+        events = [DialectEvent(ours=ours, theirs=name, fields=fields) for name in names]
         return next((event for event in events if self.wants(event)), events[0])
 
     def tool(self, name: str) -> Tool:

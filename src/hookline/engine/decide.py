@@ -13,7 +13,7 @@ from hookline.engine.event_table import EVENT_TABLE, EventRow
 from hookline.engine.merge import Merged, merge_or_decision
 from hookline.engine.rewrites import normal_change
 from hookline.engine.selection import narrowed_answer
-from hookline.protocol.answers import DEFAULT_REASON, PATHS, Answer, or_none
+from hookline.protocol.answers import DEFAULT_REASON, PATHS, HookAnswer, or_none
 from hookline.protocol.arguments import ToolArguments
 from hookline.protocol.constants import HookMode, HookType
 from hookline.protocol.events import BLOCKING_DECISIONS, LIFECYCLE_EVENTS, HookDecision, HookEventName
@@ -70,9 +70,9 @@ def decide(
     return verdict if arguments is None or verdict.blocked else _checked(verdict, arguments)
 
 
-def _each_finding_once(runs: Runs) -> list[Answer]:
+def _each_finding_once(runs: Runs) -> list[HookAnswer]:
     """The answers, in which no pack gives a reason that a pack of another file has given; all decisions stay."""
-    answers: list[Answer] = []
+    answers: list[HookAnswer] = []
     reported: set[str] = set()
     for run in runs:
         answer = run.answer
@@ -98,7 +98,11 @@ def _checked(verdict: Verdict, arguments: ToolArguments) -> Verdict:
 
 
 def _lifecycle_decision(
-    row: EventRow, hook_input: Mapping[str, Any], merged: Merged, answers: Sequence[Answer], counting: Sequence[Answer]
+    row: EventRow,
+    hook_input: Mapping[str, Any],
+    merged: Merged,
+    answers: Sequence[HookAnswer],
+    counting: Sequence[HookAnswer],
 ) -> dict[str, Any]:
     """The decision of the answers that count; beside it what all hooks together answered, and whether that denies."""
     # By this rule whatever the event's own is: a block is never lost.
@@ -114,7 +118,7 @@ def _decision(
     row: EventRow,
     hook_input: Mapping[str, Any],
     merged: Merged,
-    answers: Sequence[Answer],
+    answers: Sequence[HookAnswer],
     arguments: ToolArguments | None = None,
 ) -> dict[str, Any]:
     answer = merged.answer
@@ -162,8 +166,8 @@ def _decision(
 
 
 def _without_foreign_response(
-    row: EventRow, merged: Merged, answers: Sequence[Answer], standing: list[Answer]
-) -> Answer:
+    row: EventRow, merged: Merged, answers: Sequence[HookAnswer], standing: list[HookAnswer]
+) -> HookAnswer:
     """The merged answer, without a response that a less trusted layer puts beside a block or a stop."""
     holders = merged.holders.get(PATHS["llm_response"], ())
     given_by = max((answers[index].rank for index in holders), default=0)
@@ -184,8 +188,8 @@ def _reasons(merged: str | None, others: Iterable[str | None]) -> str:
 def _effect(
     row: EventRow,
     hook_input: Mapping[str, Any],
-    answer: Answer,
-    answers: Sequence[Answer],
+    answer: HookAnswer,
+    answers: Sequence[HookAnswer],
     arguments: ToolArguments | None,
     *,
     blocked: bool,

@@ -35,8 +35,8 @@ from hookline.protocol.text.exit_text import show_ending, telling_line
 from hookline.protocol.text.json_text import utc_timestamp
 from hookline.protocol.text.near_misses import MENTIONS_A_DENIAL, shortened
 from hookline.protocol.text.outcome_words import (
+    EventOutcome,
     HookResult,
-    Outcome,
     count_results,
     decider_of,
     outcome_of,
@@ -312,15 +312,15 @@ def _event(
     )
 
 
-def _what_happened(verdict: Verdict, outcome: Outcome, untrusted: Sequence[str]) -> str:
+def _what_happened(verdict: Verdict, outcome: EventOutcome, untrusted: Sequence[str]) -> str:
     """The outcome with its reason, and how the hooks answered."""
     reason = verdict.stop_reason if verdict.stop else verdict.reason
     if verdict.invalid is not None and verdict.deciders:
         reason = f"{', '.join(verdict.deciders)} rewrote its arguments, and they can't be used"
-    if outcome is Outcome.WOULD_BLOCK:
+    if outcome is EventOutcome.WOULD_BLOCK:
         reason = next((trial.reason for trial in verdict.trials if trial.keeps_back), None)
     shown = show_outcome(outcome, is_rewritten=bool(verdict.effect))
-    if outcome is not Outcome.ALLOWED and reason:
+    if outcome is not EventOutcome.ALLOWED and reason:
         shown = f"{shown}: {reason}"
     elif untrusted:
         shown = f"{shown}: {', '.join(untrusted)} did not run: untrusted"

@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hookline.dialects.registry import dialect_of
-from hookline.dialects.table import Rule
+from hookline.dialects.table import MatcherRule
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.protocol.constants import OWN_DIALECT
 from hookline.protocol.hook_entry import HookEntry
@@ -36,10 +36,10 @@ def _match_theirs(hook: HookEntry, matcher: str, subject: str) -> bool:
     """Return the same by the rules of another agent, for any of the names that it may know the subject by."""
     dialect = dialect_of(hook.dialect)
     names = dialect.names_of(hook.event, subject)
-    rule = dialect.rules.get(hook.event, Rule.NAMES)
-    if matches_everything(matcher) or rule is Rule.IGNORED:
+    rule = dialect.rules.get(hook.event, MatcherRule.NAMES)
+    if matches_everything(matcher) or rule is MatcherRule.IGNORED:
         return True
-    listed = frozenset({trim(matcher)}) if rule is Rule.EQUALITY else dialect.exact_names(trim(matcher))
+    listed = frozenset({trim(matcher)}) if rule is MatcherRule.EQUALITY else dialect.exact_names(trim(matcher))
     if listed is not None:
         return not listed.isdisjoint(names)
     # That agent would never run a hook with a matcher that it can't read, and a guard too many is safer.

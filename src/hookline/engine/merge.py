@@ -10,16 +10,16 @@ import msgspec
 from msgspec import UNSET
 
 from hookline.formats.hook_format import merge_llm_requests, normalize_llm_request
-from hookline.protocol.answers import ANY_FIELD, PATHS, TOOL_MODES, Answer, ToolSelection, or_none, read_object
+from hookline.protocol.answers import ANY_FIELD, PATHS, TOOL_MODES, HookAnswer, ToolSelection, or_none, read_object
 from hookline.protocol.events import BLOCKING_DECISIONS, HookEventName
 
-Answers = Sequence[Answer]
+Answers = Sequence[HookAnswer]
 
 
 class Merged(msgspec.Struct, frozen=True):
     """The merged answer, and which of the answers it was made from stand in it."""
 
-    answer: Answer
+    answer: HookAnswer
     holders: dict[str, tuple[int, ...]]
     """For each field, by its path in the JSON, the positions of the answers whose value stands there."""
     overridden: tuple[tuple[str, int, int], ...] = ()
@@ -48,12 +48,12 @@ def merge_or_decision(answers: Answers) -> Merged:
     return draft.merged()
 
 
-def _alone(answer: Answer) -> Merged:
+def _alone(answer: HookAnswer) -> Merged:
     """The same rule for the only answer there is, and one with common fields only: as most events have it."""
     denies = answer.decision in BLOCKING_DECISIONS
     stops = answer.proceed is False
     reason = answer.reason or (answer.stop_reason if denies and not stops else None) or UNSET
-    merged = Answer(
+    merged = HookAnswer(
         decision=answer.decision if denies else UNSET if stops else "allow",
         reason=reason,
         proceed=not stops,
@@ -74,7 +74,7 @@ def _alone(answer: Answer) -> Merged:
     return Merged(merged, {path: (0,) for path in given if given[path]})
 
 
-def _blocking_word(answer: Answer) -> str:
+def _blocking_word(answer: HookAnswer) -> str:
     # A deny that was given in the compatibility field only is passed on in the ordinary one.
     return str(answer.decision) if answer.decision in BLOCKING_DECISIONS else "deny"
 
@@ -164,7 +164,7 @@ class _Draft:
         self._ranks[name] = max(rank, self._ranks.get(name, rank)) if guards else rank
 
     def merged(self) -> Merged:
-        answer = Answer(**self.fields, others=self.others, other_specific=self.other_specific)
+        answer = HookAnswer(**self.fields, others=self.others, other_specific=self.other_specific)
         holders = {PATHS.get(name, name): tuple(held) for name, held in self.holders.items() if held}
         overridden = tuple((PATHS[name], by, of) for name, by, of in self._overridden)
         return Merged(answer, holders, overridden)
@@ -180,7 +180,7 @@ def _join_user_notes(draft: _Draft, answers: Answers) -> None:
     draft.join("user_note", ((index, or_none(answer.user_note)) for index, answer in enumerate(answers)))
 
 
-def _reason(answer: Answer) -> str | None:
+def _reason(answer: HookAnswer) -> str | None:
     """The reason of an answer; for a block also if it is given as the stop reason."""
     if or_none(answer.reason) or not answer.blocks or or_none(answer.permission_reason) or answer.stops:
         return or_none(answer.reason)
@@ -251,7 +251,7 @@ def _merge_changes(draft: _Draft, name: str, answers: Answers) -> None:
         draft.fields["removed"] = tuple(key for key, value in merged.items() if value is _REMOVED)
 
 
-def _changes_of(answer: Answer, name: str) -> Mapping[str, Any] | None:
+def _changes_of(answer: HookAnswer, name: str) -> Mapping[str, Any] | None:
     changes: Mapping[str, Any] | None = getattr(answer, name)
     if changes is None:
         return None

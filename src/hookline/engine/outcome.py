@@ -8,7 +8,7 @@ import msgspec
 from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.engine.notices.advice import advise
 from hookline.engine.rewrites import as_changes
-from hookline.protocol.answers import Answer, deny, read_stdout, warning_from_stderr
+from hookline.protocol.answers import HookAnswer, deny, read_stdout, warning_from_stderr
 from hookline.protocol.constants import OWN_DIALECT, HookType, OnError
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.exit_text import show_ending, show_ms
@@ -37,7 +37,7 @@ def to_result(invocation: HookInvocation, outcome: ChildOutcome) -> HookExecutio
     stderr = outcome.stderr.decode("utf-8", "replace")
     error = outcome.error or (f"timed out after {show_ms(hook.timeout_ms)}" if outcome.timed_out else None)
     success = error is None and outcome.exit_code == EXIT_CODE_SUCCESS
-    answer: Answer | None = None
+    answer: HookAnswer | None = None
     advice: tuple[str, ...] = ()
     if error is not None:
         pass

@@ -7,20 +7,20 @@ import msgspec
 
 from hookline.engine.selection import keep_within_limits
 from hookline.formats.hook_format import overlay_llm_request, settle_llm_response
-from hookline.protocol.answers import Answer, or_none
+from hookline.protocol.answers import HookAnswer, or_none
 from hookline.protocol.arguments import ToolArguments, is_same
 
 EventInput = Mapping[str, Any]
 # The input of the first hook, the merged answer and the answers it was made of → the fields that changed.
-Change = Callable[[EventInput, Answer, Sequence[Answer]], dict[str, Any]]
+Change = Callable[[EventInput, HookAnswer, Sequence[HookAnswer]], dict[str, Any]]
 
 
-def no_change(_told: EventInput, _merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+def no_change(_told: EventInput, _merged: HookAnswer, _answers: Sequence[HookAnswer]) -> dict[str, Any]:
     """For events whose answers change nothing that the event is about."""
     return {}
 
 
-def change_arguments(hook_input: EventInput, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+def change_arguments(hook_input: EventInput, merged: HookAnswer, _answers: Sequence[HookAnswer]) -> dict[str, Any]:
     """The arguments with the hooks' changes laid over them."""
     changes = or_none(merged.tool_input)
     before = _object(hook_input.get("tool_input"))
@@ -29,7 +29,7 @@ def change_arguments(hook_input: EventInput, merged: Answer, _answers: Sequence[
     return _changed("tool_input", hook_input, None if changes is None else {**before, **changes})
 
 
-def as_changes(answer: Answer, hook_input: EventInput) -> Answer:
+def as_changes(answer: HookAnswer, hook_input: EventInput) -> HookAnswer:
     """An answer that gives all arguments, as what it changes of those that its hook was told.
 
     So it is merged key by key like any other, and what the hook left alone does not undo another hook's change.
@@ -43,7 +43,7 @@ def as_changes(answer: Answer, hook_input: EventInput) -> Answer:
     return msgspec.structs.replace(answer, tool_input=changes, removed=removed)
 
 
-def in_normal_form(answer: Answer, hook_input: EventInput, arguments: ToolArguments) -> Answer:
+def in_normal_form(answer: HookAnswer, hook_input: EventInput, arguments: ToolArguments) -> HookAnswer:
     """An answer whose changes of the arguments have the names and values of the arguments' normal form.
 
     So a later hook, of a more trusted layer too, changes the same argument under whatever name it uses for it.
@@ -63,7 +63,7 @@ def in_normal_form(answer: Answer, hook_input: EventInput, arguments: ToolArgume
 
 
 def normal_change(
-    changed: dict[str, Any], hook_input: EventInput, merged: Answer, arguments: ToolArguments | None
+    changed: dict[str, Any], hook_input: EventInput, merged: HookAnswer, arguments: ToolArguments | None
 ) -> dict[str, Any]:
     """Return the changes with the arguments in their normal form; without them if they are the same as before."""
     if arguments is None or "tool_input" not in changed:
@@ -73,14 +73,14 @@ def normal_change(
     return {**changed, "tool_input": normal} if not is_same(normal, hook_input.get("tool_input")) else {}
 
 
-def change_output(hook_input: EventInput, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+def change_output(hook_input: EventInput, merged: HookAnswer, _answers: Sequence[HookAnswer]) -> dict[str, Any]:
     """The tool's result with another text for the model."""
     output = or_none(merged.tool_output)
     response = {**_object(hook_input.get("tool_response")), "llmContent": output}
     return _changed("tool_response", hook_input, None if output is None else response)
 
 
-def change_request(hook_input: EventInput, merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
+def change_request(hook_input: EventInput, merged: HookAnswer, answers: Sequence[HookAnswer]) -> dict[str, Any]:
     """The request with the hooks' changes laid over it; they can't add a tool that was taken from the model."""
     changes = or_none(merged.llm_request)
     if changes is None:
@@ -90,19 +90,19 @@ def change_request(hook_input: EventInput, merged: Answer, answers: Sequence[Ans
     return _changed("llm_request", hook_input, wanted)
 
 
-def change_response(hook_input: EventInput, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+def change_response(hook_input: EventInput, merged: HookAnswer, _answers: Sequence[HookAnswer]) -> dict[str, Any]:
     """The response whose text takes the place of the model's."""
     return _changed(
         "llm_response", hook_input, settle_llm_response(merged.llm_response, _object(hook_input.get("llm_response")))
     )
 
 
-def change_prompt(hook_input: EventInput, merged: Answer, _answers: Sequence[Answer]) -> dict[str, Any]:
+def change_prompt(hook_input: EventInput, merged: HookAnswer, _answers: Sequence[HookAnswer]) -> dict[str, Any]:
     """The prompt that a hook gives in place of the user's."""
     return _changed("prompt", hook_input, or_none(merged.prompt))
 
 
-def add_context(hook_input: EventInput, merged: Answer, answers: Sequence[Answer]) -> dict[str, Any]:
+def add_context(hook_input: EventInput, merged: HookAnswer, answers: Sequence[HookAnswer]) -> dict[str, Any]:
     """The prompt as the next hook of a sequence gets it: with each hook's context at its end."""
     given = or_none(merged.prompt)
     contexts = [context for answer in answers if (context := or_none(answer.context))]

@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.engine.merge import unite_tools
 from hookline.formats.hook_format import normalize_llm_request, read_tool_config
-from hookline.protocol.answers import TOOL_MODES, Answer, ToolSelection, or_none
+from hookline.protocol.answers import TOOL_MODES, HookAnswer, ToolSelection, or_none
 from hookline.protocol.events import HookEventName
 from hookline.protocol.verdict import Verdict
 
@@ -117,7 +117,7 @@ def layers_of(verdict: Verdict) -> tuple[ToolLimit, ...]:
 
 
 def keep_within_limits(
-    wanted: dict[str, Any], hook_input: Mapping[str, Any], answers: Sequence[Answer]
+    wanted: dict[str, Any], hook_input: Mapping[str, Any], answers: Sequence[HookAnswer]
 ) -> dict[str, Any]:
     """The request that BeforeModel hooks ask for, with no more tools than the layers that they can't overrule left."""
     limits = limits_in_force.get()
@@ -127,7 +127,7 @@ def keep_within_limits(
     return {**wanted, "toolConfig": narrowed}
 
 
-def narrowed_answer(answer: Answer, request: Mapping[str, Any]) -> Answer:
+def narrowed_answer(answer: HookAnswer, request: Mapping[str, Any]) -> HookAnswer:
     """The merged answer with the choice of tools of the request that it led to, for callers that lay it over theirs."""
     changes = or_none(answer.llm_request)
     if changes is None or not limits_in_force.get() or "toolConfig" not in changes:
@@ -151,7 +151,7 @@ def narrow(config: Config, limits: Sequence[ToolLimit]) -> dict[str, Any]:
     }
 
 
-def _unlifted(limit: ToolLimit, answers: Sequence[Answer]) -> ToolLimit:
+def _unlifted(limit: ToolLimit, answers: Sequence[HookAnswer]) -> ToolLimit:
     """Return what is left of a layer's choice, key by key, after more trusted layers have chosen."""
     lifted = {name for answer in answers if answer.rank > limit.rank for name in _chosen(answer)}
     if not lifted:
@@ -162,7 +162,7 @@ def _unlifted(limit: ToolLimit, answers: Sequence[Answer]) -> ToolLimit:
     return ToolLimit(limit.rank, ToolSelection(mode=mode, names=limit.tools.names if is_named else None))
 
 
-def _chosen(answer: Answer) -> Config:
+def _chosen(answer: HookAnswer) -> Config:
     request = or_none(answer.llm_request)
     return {} if request is None else read_tool_config(normalize_llm_request(request).get("toolConfig")) or {}
 

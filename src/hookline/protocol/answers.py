@@ -1,4 +1,4 @@
-"""Answers of hooks. This module reads all JSON that hooks print, once, into an `Answer`; it never raises."""
+"""Answers of hooks. This module reads all JSON that hooks print, once, into a `HookAnswer`; it never raises."""
 
 import re
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ Text = str | UnsetType | None
 Flag = bool | UnsetType | None
 Object = Mapping[str, Any] | UnsetType | None
 
-# The name on the wire → the field of an Answer, the type of its value, and whether it is a decision or a text.
+# The name on the wire → the field of a HookAnswer, the type of its value, and whether it is a decision or a text.
 _TOP: Mapping[str, tuple[str, type, str]] = {
     "decision": ("decision", str, "decision"),
     "reason": ("reason", str, "text"),
@@ -70,7 +70,7 @@ _SPECIFIC: Mapping[str, tuple[str, type, str]] = {
     "prompt": ("prompt", str, "context"),
 }
 _OTHER_NAMES = ("updatedInput", "updatedToolOutput")
-# A field of an Answer → the path of its value in the JSON.
+# A field of a HookAnswer → the path of its value in the JSON.
 PATHS: Mapping[str, str] = {
     **{field: name for name, (field, _, _) in _TOP.items()},
     **{field: f"hookSpecificOutput.{name}" for name, (field, _, _) in _SPECIFIC.items() if name not in _OTHER_NAMES},
@@ -94,7 +94,7 @@ class ToolSelection(msgspec.Struct, frozen=True, kw_only=True):
         return {"mode": self.mode or TOOL_MODES[0], **names}
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of one hook, or of several merged. UNSET means that a field is absent; None is an explicit null.
 
     A value of the wrong type and a blank text count as absent.
@@ -201,7 +201,7 @@ def or_none(value: Value | UnsetType | None) -> Value | None:
     return None if isinstance(value, UnsetType) else value
 
 
-def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> Answer | None:
+def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> HookAnswer | None:
     """Read the stdout of a hook that exited with 0: JSON first, else plain text for the model.
 
     `reads` names the fields of `hookSpecificOutput` that count on this event; with ANY_FIELD and EVERY_FIELD
@@ -231,19 +231,19 @@ def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int =
     return msgspec.structs.replace(answer, complaints=complaints, doubt=answer.doubt or repeated)
 
 
-def deny(reason: str, *, rank: int = 0) -> Answer:
+def deny(reason: str, *, rank: int = 0) -> HookAnswer:
     """An answer that denies: for this reason (stderr, if the hook exited with 2), or for a default one."""
     reason = trim(reason) or DEFAULT_DENY_REASON
-    return Answer(decision="deny", reason=reason, rank=rank, given={"decision": "deny", "reason": reason})
+    return HookAnswer(decision="deny", reason=reason, rank=rank, given={"decision": "deny", "reason": reason})
 
 
-def warning_from_stderr(stderr: str, *, rank: int = 0) -> Answer | None:
+def warning_from_stderr(stderr: str, *, rank: int = 0) -> HookAnswer | None:
     """The answer of a hook that failed: its stderr is passed on as a warning."""
     text = trim(stderr)
     return _made(f"Warning: {text}", rank) if text else None
 
 
-def read_object(value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> Answer:
+def read_object(value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> HookAnswer:
     """The answer in a JSON object."""
     fields: dict[str, Any] = {}
     complaints: list[_Complaint] = []
@@ -261,7 +261,7 @@ def read_object(value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *
     if (others or other_specific) and not any(doubt for _, doubt in complaints):
         denial = misspelt_denial(unread) or unknown_answer(value, _COMMON_FIELDS)
         complaints += [(denial, True)] if denial else []
-    return Answer(
+    return HookAnswer(
         **fields,
         others=others,
         other_specific=other_specific,
@@ -321,7 +321,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 )
 
 
-def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: bool = True) -> Answer:
+def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: bool = True) -> HookAnswer:
     answer = _made(text, rank)
     if complaint is None:
         return answer
@@ -329,9 +329,9 @@ def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: boo
     return msgspec.structs.replace(answer, complaints=(complaint,), doubt=doubt)
 
 
-def _made(note: str, rank: int) -> Answer:
+def _made(note: str, rank: int) -> HookAnswer:
     given = {"decision": "allow", "systemMessage": note}
-    return Answer(decision="allow", note=note, is_explicit=False, rank=rank, given=given)
+    return HookAnswer(decision="allow", note=note, is_explicit=False, rank=rank, given=given)
 
 
 # A sentence for the hook's author, and whether it leaves the decision in doubt.

@@ -139,7 +139,7 @@ class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only
     """The outcome of one event: one record for each event that was decided, by hooks or without them."""
 
     outcome: str | None = None
-    """In a word: see Outcome."""
+    """In a word: see EventOutcome."""
     decider: str | None = None
     """The part that decided, if the event was not allowed: see Decider."""
     untrusted: Sequence[str] = ()

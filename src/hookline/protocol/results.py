@@ -1,4 +1,4 @@
-"""The specification's output and result classes: thin faces over an `Answer` and a `Verdict`."""
+"""The specification's output and result classes: thin faces over a `HookAnswer` and a `Verdict`."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -10,7 +10,7 @@ from hookline.protocol.answers import (
     ANY_FIELD,
     DEFAULT_REASON,
     EVERY_FIELD,
-    Answer,
+    HookAnswer,
     deny,
     or_none,
     read_object,
@@ -37,7 +37,7 @@ class DefaultHookOutput:
         self.answer = read_object(data or {}, self._reads)
 
     @classmethod
-    def of(cls, answer: Answer) -> Self:
+    def of(cls, answer: HookAnswer) -> Self:
         """The face of an answer that was read already."""
         face = cls.__new__(cls)
         face.answer = answer
@@ -189,7 +189,7 @@ class ProcessedHookResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def process_common_hook_output_fields(result: AggregatedHookResult) -> ProcessedHookResult:
     """Whether the agent has to stop and why, the note for the model, and whether the user is shown the result."""
-    answer = Answer() if result.final_output is None else result.final_output.answer
+    answer = HookAnswer() if result.final_output is None else result.final_output.answer
     return ProcessedHookResult(
         aggregated=result,
         should_stop=answer.stops,

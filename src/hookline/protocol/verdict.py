@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.protocol.answers import PATHS, Answer, ToolSelection, or_none
+from hookline.protocol.answers import PATHS, HookAnswer, ToolSelection, or_none
 from hookline.protocol.constants import LIFECYCLE_REMEDY, Decider, HookMode, OnError, RunWay
 from hookline.protocol.events import BLOCKABLE_EVENTS, BLOCKING_DECISIONS, WATCHED_EVENTS, HookDecision, HookEventName
 from hookline.protocol.hook_entry import HookEntry, particulars
@@ -102,7 +102,7 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     stdin: bytes = b""
     stdout: str = ""
     stderr: str = ""
-    answer: Answer | None = None
+    answer: HookAnswer | None = None
     error: str | None = None
     """Set for a timeout, a plugin, and a process that could not be started or watched; never for an exit code."""
     is_shortage: bool = False
@@ -197,7 +197,7 @@ class Unapplied(msgspec.Struct, frozen=True):
         return f"{hook} answered with {asked}, which has no effect; {LIFECYCLE_REMEDY}."
 
 
-class Trial(msgspec.Struct, frozen=True):
+class ShadowDecision(msgspec.Struct, frozen=True):
     """The decision of one hook if its mode were enforce."""
 
     hook: HookEntry
@@ -268,7 +268,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     holders: dict[str, tuple[int, ...]] = {}
     """For each field of the merged answer, by its path: the positions in `runs` of the answers that gave its value."""
     overridden: tuple[Override, ...] = ()
-    answer: Answer | None = None
+    answer: HookAnswer | None = None
     """The merged answer; None when no hook answered."""
     success: bool = True
     """True when every hook ran well: execution health, not policy."""
@@ -354,10 +354,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         return tuple(Unapplied(hook, asked) for hook, answer in answers if (asked := wishes(answer)))
 
     @property
-    def trials(self) -> tuple[Trial, ...]:
+    def trials(self) -> tuple[ShadowDecision, ...]:
         """The decisions of hooks in the mode shadow."""
         runs = [run for run in self.runs if run.hook.mode is not HookMode.ENFORCE]
-        return tuple(Trial(run.hook, word, reason) for run in runs for word, reason in would_have(run))
+        return tuple(ShadowDecision(run.hook, word, reason) for run in runs for word, reason in would_have(run))
 
     def outside(self) -> "Verdict":
         """The decision alone. Commands, environments and output of the hooks stay with the program that ran them."""
@@ -434,7 +434,7 @@ def would_have(run: HookExecutionResult) -> Iterator[tuple[str, str | None]]:
         yield "change", None
 
 
-def wishes(answer: Answer) -> tuple[str, ...]:
+def wishes(answer: HookAnswer) -> tuple[str, ...]:
     """Return the effects that an answer asks for on a lifecycle event, in words for the user."""
     asked = {
         "a block": answer.blocks,

@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.dialects.registry import dialect_of
 from hookline.dialects.table import Printed, UntranslatableError
-from hookline.protocol.answers import Answer, deny, read_object, read_stdout
+from hookline.protocol.answers import HookAnswer, deny, read_object, read_stdout
 from hookline.protocol.constants import OWN_DIALECT
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.json_text import stringify_json
@@ -95,7 +95,7 @@ def _dialect_input(hook: HookEntry, hook_input: Mapping[str, Any], inherited: Ma
 class DialectAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of a hook of another agent, translated."""
 
-    answer: Answer | None = None
+    answer: HookAnswer | None = None
     complaints: tuple[str, ...] = ()
     failed: bool = False
     """True when its own agent counts this as a failure."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.dialects.table import Dialect, Event
+from hookline.dialects.table import Dialect, DialectEvent
 from hookline.protocol.hook_entry import HookEntry
 
 
@@ -13,7 +13,7 @@ class DialectInput(msgspec.Struct, frozen=True, kw_only=True):
     """An event in the words of another agent; made once for all its hooks."""
 
     dialect: Dialect
-    event: Event
+    event: DialectEvent
     stdin: bytes
     env: Mapping[str, str]
     """The whole environment of its hooks."""

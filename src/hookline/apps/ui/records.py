@@ -14,7 +14,7 @@ from hookline.log.read.timespec import read_when
 from hookline.protocol.answers import or_none, read_stdout
 from hookline.protocol.events import HookEventName
 from hookline.protocol.text.json_text import parse_json
-from hookline.protocol.text.outcome_words import RECORD_WORDS, REWRITTEN, Outcome, RecordState
+from hookline.protocol.text.outcome_words import RECORD_WORDS, REWRITTEN, EventOutcome, RecordState
 
 Row = dict[str, Any]
 
@@ -42,7 +42,7 @@ def read_query(params: Mapping[str, str]) -> LogQuery:
     texts = {name: params[name] for name in _TEXTS if params.get(name)}
     if "event" in texts and texts["event"] not in [event.value for event in HookEventName]:
         raise UsageError(f"{texts['event']} is not an event")
-    if texts.get("decision", Outcome.ALLOWED) not in RECORD_WORDS:
+    if texts.get("decision", EventOutcome.ALLOWED) not in RECORD_WORDS:
         raise UsageError(f"{texts['decision']} is not an outcome; the outcomes are {', '.join(RECORD_WORDS)}")
     failures = params.get("failures") == "1"
     slower = _number("slower-than", params.get("slower-than"))
@@ -54,7 +54,7 @@ def read_query(params: Mapping[str, str]) -> LogQuery:
     if shown == "events" and is_about_runs:
         kinds = _RUN
     elif shown == "events" and "decision" in texts:
-        kinds = _STORY if texts["decision"] in (*Outcome, REWRITTEN) else _RUN | {"skip"}
+        kinds = _STORY if texts["decision"] in (*EventOutcome, REWRITTEN) else _RUN | {"skip"}
     return LogQuery(
         **texts,
         failures=failures,

@@ -94,9 +94,9 @@ def _tool_selection(
 def _synthetic_response(verdict: "Verdict") -> "GenerateContentResponse | None":
     """The response to use in place of the model's, if a hook gave one that has a candidate."""
     from hookline.formats.outputs import BeforeModelHookOutput
-    from hookline.protocol.answers import Answer
+    from hookline.protocol.answers import HookAnswer
 
-    return BeforeModelHookOutput.of(verdict.answer or Answer()).get_synthetic_response()
+    return BeforeModelHookOutput.of(verdict.answer or HookAnswer()).get_synthetic_response()
 
 
 def _modified_request(verdict: "Verdict", request: GenerateContentParameters) -> GenerateContentParameters:

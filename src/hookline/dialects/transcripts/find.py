@@ -16,7 +16,7 @@ OWN = "hookline"
 """The name of hookline's own agent, where it stands beside others."""
 
 
-class Agent(NamedTuple):
+class TranscriptHome(NamedTuple):
     """Where an agent keeps its transcripts, and how one is read."""
 
     roots: tuple[str, ...]
@@ -28,8 +28,8 @@ class Agent(NamedTuple):
     """The endings that a transcript may have, such as `.jsonl.gz`; a file can be read if `.jsonl` is the last one."""
 
 
-AGENTS: Mapping[str, Agent] = {
-    "claude": Agent(
+AGENTS: Mapping[str, TranscriptHome] = {
+    "claude": TranscriptHome(
         ("projects",),
         (
             "projects/*/*.jsonl",
@@ -39,13 +39,13 @@ AGENTS: Mapping[str, Agent] = {
         ),
         claude.read,
     ),
-    "codex": Agent(
+    "codex": TranscriptHome(
         ("sessions", "archived_sessions"),
         ("sessions/*/*/*/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl"),
         codex.read,
         frozenset({".jsonl", ".zst"}),
     ),
-    "gemini": Agent(
+    "gemini": TranscriptHome(
         ("tmp/*/chats",),
         ("tmp/*/chats/session-*.jsonl", "tmp/*/chats/*/*.jsonl"),
         gemini.read,

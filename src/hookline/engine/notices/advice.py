@@ -5,7 +5,7 @@ from typing import Any
 
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.formats.hook_format import NOTHING_LEFT, NOTHING_LEFT_REMEDY
-from hookline.protocol.answers import Answer, or_none
+from hookline.protocol.answers import HookAnswer, or_none
 from hookline.protocol.constants import LIFECYCLE_REMEDY, HookMode, HookType
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry
@@ -16,7 +16,7 @@ OBSERVE_ONLY = "its hooks only watch, and nothing that they answer is applied"
 IS_WORKER = 'this program is a worker, and decides nothing when it is started for one event; add "worker": true'
 
 
-def advise(hook: HookEntry, answer: Answer) -> tuple[str, ...]:
+def advise(hook: HookEntry, answer: HookAnswer) -> tuple[str, ...]:
     """Everything that the author of this answer should know, one sentence each."""
     if _is_ready_line(hook, answer):
         return (*answer.complaints, IS_WORKER)
@@ -25,14 +25,14 @@ def advise(hook: HookEntry, answer: Answer) -> tuple[str, ...]:
     return (*answer.complaints, *_on_use(hook, answer))
 
 
-def _is_ready_line(hook: HookEntry, answer: Answer) -> bool:
+def _is_ready_line(hook: HookEntry, answer: HookAnswer) -> bool:
     """Whether a command that was started for one event has printed what a worker prints first, and nothing else."""
     given = answer.given or {}
     is_cold = hook.type is HookType.COMMAND and hook.worker is None
     return is_cold and given.get("ready") is True and given.keys() <= {"ready", "concurrency"}
 
 
-def _on_use(hook: HookEntry, answer: Answer) -> Iterator[str]:
+def _on_use(hook: HookEntry, answer: HookAnswer) -> Iterator[str]:
     event, row = hook.event, EVENT_TABLE[hook.event]
     if row.observe_only:
         if answer.blocks:

@@ -18,7 +18,7 @@ from hookline.inspect.lint.sample_run import make_runner, told_to
 from hookline.inspect.lint.samples import samples, show_sample
 from hookline.inspect.lint.vocabulary import Words, all_words
 from hookline.inspect.view import Setup
-from hookline.protocol.answers import Answer, or_none
+from hookline.protocol.answers import HookAnswer, or_none
 from hookline.protocol.hook_entry import HookEntry
 from hookline.settings.read.files import Problem
 
@@ -96,7 +96,7 @@ async def _verb(hook: HookEntry, fields: Mapping[str, Any], setup: Setup, runner
     return None
 
 
-_VERBS: tuple[tuple[str, Callable[[Answer], bool]], ...] = (
+_VERBS: tuple[tuple[str, Callable[[HookAnswer], bool]], ...] = (
     ("blocks", lambda answer: answer.blocks),
     ("asks about", lambda answer: answer.asks),
     ("stops at", lambda answer: answer.stops),

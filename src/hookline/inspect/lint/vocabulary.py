@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from hookline.dialects.registry import FOREIGN_DIALECTS, dialect_of
-from hookline.dialects.table import Dialect, Event
+from hookline.dialects.table import Dialect, DialectEvent
 from hookline.protocol.constants import OWN_DIALECT
 from hookline.protocol.events import HookEventName
 
@@ -93,8 +93,8 @@ def _words(table: Dialect) -> Words:
     )
 
 
-def _sample(ours: HookEventName, theirs: str, tool: str = "") -> Event:
-    return Event(ours=ours, theirs=theirs, fields={**_SAMPLE, "tool_name": tool, "hook_event_name": ours.value})
+def _sample(ours: HookEventName, theirs: str, tool: str = "") -> DialectEvent:
+    return DialectEvent(ours=ours, theirs=theirs, fields={**_SAMPLE, "tool_name": tool, "hook_event_name": ours.value})
 
 
 def _fields(table: Dialect, ours: HookEventName, theirs: str) -> dict[str, str]:

@@ -12,8 +12,8 @@ from hookline.protocol.records import LogRecord
 from hookline.protocol.text.json_text import parse_json
 from hookline.protocol.text.outcome_words import (
     REWRITTEN,
+    EventOutcome,
     HookResult,
-    Outcome,
     RecordState,
     event_outcome,
     recorded_result,
@@ -116,7 +116,7 @@ class LogEntry(LogRecord, frozen=True, kw_only=True, gc=False):
     def is_block_without_hook(self) -> bool:
         """True for an event that the kill switch, the policy or a fault blocked."""
         is_hooks = self.kind in ("hook", "answer") or (self.kind == "event" and self.decider in (None, Decider.HOOK))
-        return not is_hooks and self.word == Outcome.BLOCKED
+        return not is_hooks and self.word == EventOutcome.BLOCKED
 
     @property
     def took_ms(self) -> float | None:
@@ -134,11 +134,11 @@ def outcome_word(entry: LogEntry) -> str:
     if entry.kind == "skip":
         return HookResult.SKIPPED
     if entry.kind == "unmatched":
-        return Outcome.ALLOWED
+        return EventOutcome.ALLOWED
     if entry.kind == "answer":
-        return Outcome.BLOCKED if entry.blocked else Outcome.ALLOWED
+        return EventOutcome.BLOCKED if entry.blocked else EventOutcome.ALLOWED
     if entry.kind in ("settings", "bridge") and entry.blocked:
-        return Outcome.BLOCKED
+        return EventOutcome.BLOCKED
     states = {"start": RecordState.UNFINISHED, "cancel": RecordState.CANCELLED, "fault": Decider.FAULT}
     return states.get(entry.kind or "", RecordState.NOTE)
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hookline.log.read.entry import LogEntry, outcome_word
-from hookline.protocol.text.outcome_words import Outcome
+from hookline.protocol.text.outcome_words import EventOutcome
 
 HookKey = tuple[str, str, str]
 """A hook in the log: its event, what people call it, and the file that configures it."""
@@ -196,10 +196,10 @@ _DAY_S = 24 * 60 * _MINUTE_S
 # Ten minutes is what statistics keep.
 _BAR_STEPS_S = (10 * _MINUTE_S, 60 * _MINUTE_S, 6 * 60 * _MINUTE_S, _DAY_S, 7 * _DAY_S, 30 * _DAY_S)
 _COUNTED = {
-    Outcome.BLOCKED.value: "blocked",
-    Outcome.STOPPED.value: "stopped",
-    Outcome.ASKED.value: "asked",
-    Outcome.WOULD_BLOCK.value: "wouldBlock",
+    EventOutcome.BLOCKED.value: "blocked",
+    EventOutcome.STOPPED.value: "stopped",
+    EventOutcome.ASKED.value: "asked",
+    EventOutcome.WOULD_BLOCK.value: "wouldBlock",
 }
 
 

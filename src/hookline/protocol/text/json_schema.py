@@ -50,7 +50,7 @@ class HookSpecificAnswer(TypedDict, total=False):
     clearContext: Annotated[bool | None, Meta(description="Asks for the history to be forgotten.")]
 
 
-class HookAnswer(msgspec.Struct, kw_only=True, rename="camel"):
+class HookOutput(msgspec.Struct, kw_only=True, rename="camel"):
     """The object that a hook may print on stdout before it exits with 0; fields that are not here are ignored."""
 
     decision: Annotated[
@@ -82,7 +82,7 @@ def input_schema(event: HookEventName, told: type) -> dict[str, Any]:
 
 def output_schema() -> dict[str, Any]:
     """The JSON Schema of what a hook may answer."""
-    return json_schema(HookAnswer, "hook output")
+    return json_schema(HookOutput, "hook output")
 
 
 def json_schema(described: type, title: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hookline.protocol.verdict import HookExecutionResult, Verdict
 
 
-class Outcome(StrEnum):
+class EventOutcome(StrEnum):
     """The outcome of an event."""
 
     ALLOWED = "allowed"
@@ -48,7 +48,7 @@ class HookResult(StrEnum):
     WOULD_ASK = "would ask"
 
 
-RECORD_WORDS: tuple[str, ...] = tuple(dict.fromkeys((*map(str, Outcome), REWRITTEN, *map(str, HookResult))))
+RECORD_WORDS: tuple[str, ...] = tuple(dict.fromkeys((*map(str, EventOutcome), REWRITTEN, *map(str, HookResult))))
 """The words that choose records of the log: all outcomes and results."""
 
 
@@ -82,18 +82,18 @@ class _EventFacts(Protocol):
     def ask(self) -> bool | None: ...
 
 
-def event_outcome(facts: _EventFacts, would: Sequence[str]) -> Outcome:
+def event_outcome(facts: _EventFacts, would: Sequence[str]) -> EventOutcome:
     """Return the outcome of an event; `would` has the decisions of hooks in the mode shadow."""
     if facts.stop:
-        return Outcome.STOPPED
+        return EventOutcome.STOPPED
     if facts.blocked or facts.go_on:
-        return Outcome.BLOCKED
+        return EventOutcome.BLOCKED
     if facts.ask:
-        return Outcome.ASKED
-    return Outcome.WOULD_BLOCK if {"block", "stop"} & {*would} else Outcome.ALLOWED
+        return EventOutcome.ASKED
+    return EventOutcome.WOULD_BLOCK if {"block", "stop"} & {*would} else EventOutcome.ALLOWED
 
 
-def outcome_of(verdict: "Verdict") -> Outcome:
+def outcome_of(verdict: "Verdict") -> EventOutcome:
     """The outcome of an event."""
     return event_outcome(verdict, would_of(verdict))
 
@@ -103,7 +103,7 @@ def would_of(verdict: "Verdict") -> tuple[str, ...]:
     return tuple(dict.fromkeys(trial.would.partition(" ")[0] for trial in verdict.trials))
 
 
-def show_outcome(outcome: Outcome, *, is_rewritten: bool) -> str:
+def show_outcome(outcome: EventOutcome, *, is_rewritten: bool) -> str:
     """The outcome for people: `allowed, rewritten`."""
     return f"{outcome}, {REWRITTEN}" if is_rewritten else outcome.value
 

@@ -16,7 +16,7 @@ from hookline.settings.read.files import Layer
 from hookline.settings.read.jsonc import PathStep, show_path
 
 Path = tuple[PathStep, ...]
-_Group = tuple[str, dict[str, Any], list["tuple[Candidate, dict[str, Any] | None]"]]
+_Group = tuple[str, dict[str, Any], list["tuple[ForeignHook, dict[str, Any] | None]"]]
 
 _SCRIPT = re.compile(r"[^\s\"'$(){};&|<>=]+\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|ps1)\b")
 _WORD = re.compile(r"[A-Za-z][\w.-]*")
@@ -24,7 +24,7 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ForeignHook:
     """One hook of the other agent's file."""
 
     event: str
@@ -46,10 +46,10 @@ class Adoption:
 
     text: str
     """The settings file as it would be."""
-    hooks: tuple[Candidate, ...]
+    hooks: tuple[ForeignHook, ...]
 
     @property
-    def added(self) -> tuple[Candidate, ...]:
+    def added(self) -> tuple[ForeignHook, ...]:
         """Those of the hooks that the text has and did not have before."""
         return tuple(hook for hook in self.hooks if hook.name is not None)
 
@@ -64,7 +64,7 @@ def adopt(layers: Sequence[Layer], text: str, target: Layer, *, enable: bool) ->
     names = {hook.label for hook in present}
     known = {_identity(hook) for hook in present}
     settings = decode_settings(layers)
-    groups = [found for layer in layers for found in _Reading(layer, settings).groups(known, names)]
+    groups = [found for layer in layers for found in _Adopter(layer, settings).groups(known, names)]
     hooks = tuple(candidate for _, _, candidates in groups for candidate, _ in candidates)
     if enable and any(hook.name for hook in hooks) and "enableHooks" not in target.values:
         text = set_value(text, ("enableHooks",), value=True)
@@ -74,7 +74,7 @@ def adopt(layers: Sequence[Layer], text: str, target: Layer, *, enable: bool) ->
     return Adoption(text=text, hooks=hooks)
 
 
-class _Reading:
+class _Adopter:
     """The hooks of one layer, each with what the settings of all layers make of it."""
 
     def __init__(self, layer: Layer, settings: Settings) -> None:
@@ -102,7 +102,7 @@ class _Reading:
 
     def _adopt(
         self, event: str, raw: Any, path: Path, known: set[object], names: set[str]
-    ) -> tuple[Candidate, dict[str, Any] | None]:
+    ) -> tuple[ForeignHook, dict[str, Any] | None]:
         location = show_path(path)
         entry = self._entries.get(location)
         label = entry.label if entry is not None else _label(raw)
@@ -125,7 +125,7 @@ class _Reading:
         plain = json.loads(json.dumps(hook, default=str))
         return self._candidate(event, label, path, name=name, lost=tuple(lost)), plain
 
-    def _refused(self, event: str, label: str, path: Path) -> Candidate:
+    def _refused(self, event: str, label: str, path: Path) -> ForeignHook:
         location = show_path(path)
         if location in self._bridges:
             why = "it is hookline's own bridge, which would ask these same hooks"
@@ -134,9 +134,9 @@ class _Reading:
             why = next(found, "it can't be used; hookline check shows why")
         return self._candidate(event, label, path, why_not=why)
 
-    def _candidate(self, event: str, label: str, path: Path, **more: Any) -> Candidate:
+    def _candidate(self, event: str, label: str, path: Path, **more: Any) -> ForeignHook:
         line = self._layer.problem(path, "").line
-        return Candidate(event=event, label=label, file=self._layer.origin, line=line, **more)
+        return ForeignHook(event=event, label=label, file=self._layer.origin, line=line, **more)
 
 
 def _identity(hook: HookEntry) -> object:

@@ -18,7 +18,7 @@ from hookline.log.read.reader import LogReader
 from hookline.log.read.statistics import chart
 from hookline.protocol.constants import REAL_SOURCES, FiredBy
 from hookline.protocol.events import BLOCKABLE_EVENTS, WATCHED_EVENTS, HookEventName
-from hookline.protocol.text.outcome_words import RECORD_WORDS, HookResult, Outcome
+from hookline.protocol.text.outcome_words import RECORD_WORDS, EventOutcome, HookResult
 from hookline.settings.canary import canary_at
 from hookline.settings.read.paths import default_paths
 
@@ -95,7 +95,7 @@ def test_one_vocabulary(
     assert (row["outcome"], row["isRewritten"]) == (word, "rewritten" in outcome)
     assert "make it" in first
     assert "make it" in last or "rewritten" in outcome
-    assert {result, word} <= {*HookResult, *Outcome}
+    assert {result, word} <= {*HookResult, *EventOutcome}
 
 
 @pytest.mark.req("CLAIM-001")

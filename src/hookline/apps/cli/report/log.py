@@ -10,7 +10,7 @@ from hookline.apps.cli.report.text import screen_width
 from hookline.log.read.entry import LogEntry, outcome_word
 from hookline.protocol.constants import PROJECT_DIR_VARIABLES, REAL_SOURCES
 from hookline.protocol.text.exit_text import show_signal
-from hookline.protocol.text.outcome_words import HookResult, Outcome, RecordState
+from hookline.protocol.text.outcome_words import EventOutcome, HookResult, RecordState
 from hookline.protocol.text.readable import cut, one_line, show_clock, show_message, show_ms, show_place, text_lines
 
 _ID_WIDTH = 12
@@ -18,9 +18,9 @@ _LEAST_ROOM = 40
 _SHORTEST_NAME = 6
 _SHORTEST_CALL = 10
 _LONGEST_CALL = 120
-_BAD: tuple[str, ...] = (Outcome.BLOCKED, Outcome.STOPPED, HookResult.BLOCKED)
+_BAD: tuple[str, ...] = (EventOutcome.BLOCKED, EventOutcome.STOPPED, HookResult.BLOCKED)
 _ODD: tuple[str, ...] = (
-    *(Outcome.ASKED, Outcome.WOULD_BLOCK, HookResult.WOULD_ASK, HookResult.FAILED),
+    *(EventOutcome.ASKED, EventOutcome.WOULD_BLOCK, HookResult.WOULD_ASK, HookResult.FAILED),
     RecordState.UNFINISHED,
 )
 _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
