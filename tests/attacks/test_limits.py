@@ -134,12 +134,12 @@ def test_where_there_are_no_namespaces_the_hook_does_not_run(tmp_path: Path, on_
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("limits", [{"memory": "lots"}, {"memroy": "1GB"}, "strict"])
+@pytest.mark.parametrize("limits", [{"memory": "lots"}, {"memroy": "1GB"}, "strict"], ids=str)
 def test_a_guard_with_limits_that_can_not_be_read_blocks(tmp_path: Path, limits: Any) -> None:
     """A typo neither drops the limit nor the guard."""
     hook = {"name": "guard", "command": "touch ran", "limits": limits}
     reason = _execute(_config(tmp_path, hook))
-    assert reason.startswith("guard could not be started: limits")
+    assert reason.startswith("guard could not be started: its limits")
     assert not (tmp_path / "ran").exists()
 
 

@@ -113,7 +113,7 @@ def test_a_day_with_the_page(page: Page, chromium: Any, address: str) -> None:
     tab.tab.get_by_role("button", name="Copy as test case").click()
     api.expect(tab.tab.get_by_role("dialog")).to_contain_text('tool = "shell"')
     tab.tab.keyboard.press("Escape")
-    tab.tab.get_by_role("link", name="session").click()
+    tab.tab.get_by_role("link", name="session", exact=True).click()
     api.expect(tab.tab.locator(".story > li")).to_have_count(2)
     tab.close()
 
