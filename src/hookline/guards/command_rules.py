@@ -63,7 +63,7 @@ def _note_downloads(commands: Commands) -> None:
         if call.program in _PROGRAMS["downloading"]:
             downloaded |= _files(call)
         elif downloaded and _runs(call) & downloaded:
-            commands.emit(("run-download",))
+            commands.calls.append(Call(("run-download",), cwd=commands.cwd))
             return
 
 

@@ -196,10 +196,8 @@ class _Reader:
 
     def _heredoc_body(self, found: re.Match[str]) -> Word:
         delimiter = re.sub(r"\\(.)|['\"]", r"\1", found[2])
-        tabs = r"\t*" if found[1] else ""
-        last = re.compile(rf"^{tabs}{re.escape(delimiter)}$\n?", re.MULTILINE).search(self.text, self.at)
-        start, end = self.at, last.start() if last else len(self.text)
-        self.at = last.end() if last else end
+        start = self.at
+        end = self._take_lines_before(delimiter, "\t" if found[1] else "")
         body = self.text[start:end]
         if delimiter != found[2]:
             return Word(body, start, (Text(body, "'"),))
@@ -209,6 +207,17 @@ class _Reader:
         self.steps_left = inner.steps_left
         self.is_complete = self.is_complete and inner.is_complete
         return word
+
+    def _take_lines_before(self, delimiter: str, indent: str) -> int:
+        """Moves behind the line that is the delimiter; returns where that begins, or the end of the text."""
+        text = self.text
+        while self.at < len(text):
+            at, end = self.at, text.find("\n", self.at)
+            end = end if end >= 0 else len(text)
+            self.at = min(end + 1, len(text))
+            if text[at:end].lstrip(indent) == delimiter:
+                return at
+        return len(text)
 
 
 class _Level:

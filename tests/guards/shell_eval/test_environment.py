@@ -35,6 +35,14 @@ ASKED_FOR = [
     "awk 'BEGIN{print ENVIRON[\"HOME\"]}'",
 ]
 
+PLAIN = [
+    "PATH=$HOME/.local/bin:$PATH ls",
+    "PATH=./node_modules/.bin:$PATH tsc",
+    "export PATH=$PATH:/usr/local/go/bin",
+    "GIT_CONFIG_GLOBAL=/dev/null git log",
+    "CC='gcc -m32' make",
+]
+
 
 @pytest.mark.attack("30.B4", "code that prints all variables, in ways that are not `print(os.environ)`")
 @pytest.mark.parametrize("command", PRINTED)
@@ -42,6 +50,24 @@ def test_what_prints_the_environment_is_asked_about(command: str) -> None:
     assert "show-environment" in {each.rule for each in evaluate_command("shell", command, *PLACE)}
 
 
-@pytest.mark.parametrize("command", ASKED_FOR)
-def test_a_part_of_the_environment_is_let_through(command: str) -> None:
+@pytest.mark.attack("30.B2", "a variable that makes the next program another one, or makes it run code")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "PERL5DB='BEGIN{system(1)}' perl -d x.pl",
+        "PATH=/tmp/bin:$PATH ls",
+        "export PATH=.:$PATH",
+        "declare -x PATH=/var/tmp/bin:$PATH",
+        "GIT_CONFIG_GLOBAL=/tmp/config git log",
+        "GIT_EXEC_PATH=tools git log",
+        "CC='rm -rf /' make",
+        "enable -f ./tool.so tool",
+    ],
+)
+def test_a_variable_that_replaces_programs_is_asked_about(command: str) -> None:
+    assert evaluate_command("shell", command, *PLACE) != ()
+
+
+@pytest.mark.parametrize("command", [*ASKED_FOR, *PLAIN])
+def test_a_usual_variable_is_let_through(command: str) -> None:
     assert evaluate_command("shell", command, *PLACE) == ()

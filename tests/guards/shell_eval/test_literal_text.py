@@ -168,6 +168,7 @@ def test_a_pipe_into_a_shell_is_asked_about(runner: str) -> None:
         "while read l; do eval $l; done < <({})",
         'while read l; do eval "$l"; done <<< "$( {} )"',
         'exec < <({}); bash -c "$(cat)"',
+        "exec < <({}); bash",
     ],
 )
 def test_a_text_that_is_no_literal_is_asked_about(form: str) -> None:

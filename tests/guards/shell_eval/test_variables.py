@@ -63,6 +63,9 @@ def is_stopped(command: str) -> bool:
         "case x in x) p=/;; esac",
         "while read -r p; do break; done < list",
         "trap 'p=/' DEBUG",
+        "f() { p=/; }; trap f DEBUG",
+        "f() { p=/; }; trap 'f x' USR1 EXIT",
+        "exec {p}> /dev/null",
         "p+=/../..",
         "p=(/ /)",
         "p[0]=/",
@@ -112,6 +115,25 @@ def test_a_temporary_value_is_not_that_of_the_command_s_own_words(command: str) 
     ],
 )
 def test_what_writes_another_variable_changes_nothing(command: str) -> None:
+    assert not is_stopped(command)
+
+
+@pytest.mark.attack("30.B3", "a directory that is found by CDPATH or by the stack of directories")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "CDPATH=/; cd etc && rm -rf *",
+        "CDPATH=/ cd etc; rm -rf *",
+        "cd /; cd build; rm -rf ~-/*",
+        "pushd /etc; cd build; rm -rf ~1/*",
+    ],
+)
+def test_a_directory_from_elsewhere_is_unknown(command: str) -> None:
+    assert is_stopped(command)
+
+
+@pytest.mark.parametrize("command", ["CDPATH=/; cd ./build && rm -rf *", "trap cleanup EXIT; p=build; rm -rf $p"])
+def test_a_directory_of_the_project_is_known(command: str) -> None:
     assert not is_stopped(command)
 
 

@@ -244,6 +244,10 @@ class Commands:
         """Notes a function, which is read where it is called."""
         self._functions[name] = body
 
+    def is_function(self, name: str) -> bool:
+        """Whether a word is the name of a function that this command defines."""
+        return name in self._functions
+
     def values(self, name: str) -> tuple[str, ...] | None:
         """The values that a variable may have; None where it was not set here."""
         return self._variables.get(name)

@@ -192,6 +192,7 @@ class _Run:
     def _loop(self, at: int) -> None:
         """A loop without an end that starts programs without waiting for any fills the machine."""
         rest = self._items[at + 1 : self._ends[at]]
+        self._commands.spend(len(rest))
         names = {item.source for item in rest if isinstance(item, Word)}
         is_endless = isinstance(rest[0], Word) and rest[0].source in ("true", ":") if rest else False
         if is_endless and "&" in rest and names.isdisjoint(("sleep", "wait", "read", "break")):
@@ -304,8 +305,8 @@ class _Run:
             self._at = end + 1
 
     def _redirect(self, operator: str) -> None:
-        if self._words and self._words[-1].is_descriptor:
-            self._words.pop()
+        if self._words and self._words[-1].is_descriptor and (name := self._words.pop().source).startswith("{"):
+            self._commands.forget(name.strip("{}"))
         at = self._at - 1
         target = self._next()
         if at in self._inputs:
@@ -351,6 +352,8 @@ class _Run:
         self._expander.masked = frozenset()
         if not expanded:
             return
+        if expanded == ["exec"]:
+            self._given = stdin  # what the rest of the script reads
         for name, _, value in (each.partition("=") for each in assigned):
             if is_run(name):
                 self._commands.inner(value)

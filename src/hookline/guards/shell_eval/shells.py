@@ -90,7 +90,9 @@ def source(commands: Commands, call: Call) -> Stream | None:
 def cd(commands: Commands, call: Call) -> None:
     """Follows a change of the directory."""
     target = call.operands[0] if call.operands else commands.home
-    commands.change_directory(UNKNOWN if target == "-" else target)
+    is_searched = commands.values("CDPATH") is not None or any(each.startswith("CDPATH=") for each in call.assigned)
+    is_elsewhere = target == "-" or (is_searched and not target.startswith((".", "/")))
+    commands.change_directory(UNKNOWN if is_elsewhere else target)
 
 
 def declare(commands: Commands, call: Call) -> None:
@@ -191,7 +193,9 @@ def trap(commands: Commands, call: Call) -> Stream | None:
     """Follows the command that a signal starts, at any time: it may set any variable that it names."""
     if not call.operands or call.operands[0] == "-":
         return None
-    if "=" in call.operands[0]:
+    if commands.is_function(call.operands[0].partition(" ")[0]) and call.operands[1:] != ("EXIT",):
+        commands.forget()
+    elif "=" in call.operands[0]:
         commands.forget(*_NAME.findall(call.operands[0]), "_")
     return commands.inner(call.operands[0], given=call.given)
 

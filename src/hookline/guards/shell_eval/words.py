@@ -29,6 +29,7 @@ _EXPANSION = 20
 _LONGEST_NAME = 128
 
 _OTHER_HOME = re.compile(r"~([a-z_][a-z0-9_-]*)(?=/|$)")
+_STACKED = re.compile(r"~(?:-|[+-]?\d+)(?=/|$)")
 _BLANKS = " \t\n"
 _BRACES = re.compile(r"\{(?:([^{},]*(?:,[^{},]*)+)|(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.(-?\d{1,4}))?)\}")
 # What writes to a variable in a calculation.
@@ -87,7 +88,7 @@ class Expander:
         found: dict[str, None] = {}
         blanks = self._blanks()
         for combination in product(*choices):
-            self._spend(_WORD + sum(len(text) for text, _ in combination))
+            self._spend(_WORD + len(combination) + sum(len(text) for text, _ in combination))
             for text in _split(combination, blanks):
                 found.setdefault(text)
             if len(found) > _MOST_VALUES:
@@ -118,6 +119,8 @@ class Expander:
     def _with_home(self, text: str) -> str:
         if text == "~" or text.startswith("~/"):
             return self._home + text[1:]
+        if found := _STACKED.match(text):
+            return UNKNOWN + text[found.end() :]  # a directory that the shell remembers
         if found := _OTHER_HOME.match(text):
             return ("/root" if found[1] == "root" else f"/home/{found[1]}") + text[found.end() :]
         return text
