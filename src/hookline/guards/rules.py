@@ -13,7 +13,7 @@ import msgspec
 
 from hookline.guards.facts import data
 from hookline.guards.path_kinds import PLACES, SPARED, is_spared, kinds_of
-from hookline.guards.shell_eval.calls import LONGEST_LINE, Call
+from hookline.guards.shell_eval.calls import LONGEST_LINE, SHORTEST_BEGINNING, Call
 from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.transfers import (
     SEEKING,
@@ -31,7 +31,6 @@ from hookline.guards.shell_eval.words import SECRET
 ACTIONS = ("deny", "ask")
 
 _ELSEWHERE = frozenset(("ssh", "docker", "podman", "kubectl", "oc"))
-_SHORTEST_BEGINNING = len("--for")
 
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -159,7 +158,7 @@ def _given(call: Call, flags: frozenset[str]) -> bool:
     """Whether one of the flags is given; a long one also by its beginning, as most programs take it."""
     if flags & call.flags:
         return True
-    long = [flag for flag in call.long_flags if len(flag) >= _SHORTEST_BEGINNING]
+    long = [flag for flag in call.long_flags if len(flag) >= SHORTEST_BEGINNING]
     return any(name.startswith(flag) for flag in long for name in flags if name.startswith("--"))
 
 

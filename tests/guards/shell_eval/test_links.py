@@ -18,6 +18,13 @@ PLACE = ("/home/me/project", "/home/me", "/home/me/project")
         ("ln -s /bin/rm ./x; ./x -rf ~", "delete-system"),
         ("cp /bin/rm /tmp/x && /tmp/x -rf ~", "delete-system"),
         ("hash -p /bin/rm ls; ls -rf ~", "delete-system"),
+        (";".join(f"ln -s a b{i}" for i in range(16)) + "; ln -s ~ h; rm -rf h/", "delete-system"),
+        ("ln -s /etc /usr .; rm -rf etc/x", "delete-system"),
+        ("ln -s /etc; rm -rf etc/x", "delete-system"),
+        ("ln -st . /etc; rm -rf etc/x", "delete-system"),
+        ("ln -s --target=links ~; rm -rf links/me/", "delete-system"),
+        ("link ~/.bashrc b; echo x >> b", "change-startup"),
+        ("cp /bin/rm bin/; bin/rm -rf ~", "delete-system"),
     ],
 )
 def test_the_original_is_judged(command: str, rule: str) -> None:

@@ -141,13 +141,20 @@ class Call:
         return tuple((index, word) for index, word in enumerate(self.words) if word[:1] == "-" and index)
 
     def values_of(self, *flags: str) -> Iterator[str]:
-        """The values of these flags: the word behind one, behind its `=`, or in the same word, as in -ofile."""
+        """The values of these flags: the word behind one, behind its `=`, or in the same word, as in -ofile and -zof.
+
+        A long one may be given by its beginning, as most programs take it.
+        """
+        cluster = _cluster(self.program, flags)
         for index, word in self._dashed:
             name, equals, value = word.partition("=")
-            if name in flags:
-                yield value if equals else next(iter(self.words[index + 1 : index + 2]), "")
-            elif not word.startswith("--") and word[:2] in flags:
-                yield word[2:]
+            if name in flags or _is_beginning(name, self.program, flags):
+                yield value if equals else self._behind(index)
+            elif cluster and (found := cluster.match(word)):
+                yield word[found.end() :] or self._behind(index)
+
+    def _behind(self, index: int) -> str:
+        return next(iter(self.words[index + 1 : index + 2]), "")
 
     def value_of(self, *flags: str) -> str | None:
         """The value of the first of these flags."""
@@ -198,6 +205,24 @@ def _arguments(program: str, words: tuple[str, ...]) -> tuple[frozenset[str], tu
 
 
 _NO_FLAGS: frozenset[str] = frozenset()
+SHORTEST_BEGINNING = len("--for")
+"""A long option that is this long may be a shortened one."""
+
+
+def _is_beginning(name: str, program: str, flags: tuple[str, ...]) -> bool:
+    """Whether a long option is the beginning of one of these, and no other one that the program has."""
+    is_short = len(name) < SHORTEST_BEGINNING or not name.startswith("--")
+    return not is_short and name not in OPTIONS.get(program, _NO_FLAGS) and any(each.startswith(name) for each in flags)
+
+
+@lru_cache(maxsize=512)
+def _cluster(program: str, flags: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Finds one of these letters among several options in a word, before another one that takes the rest."""
+    letters, others = (
+        "".join(flag[1] for flag in every if len(flag) == len("-x") and flag != "--")
+        for every in (flags, OPTIONS.get(program, _NO_FLAGS))
+    )
+    return re.compile(rf"-[^\W{re.escape(letters + others)}]*[{re.escape(letters)}]") if letters else None
 
 
 def _read_flag(word: str, with_value: frozenset[str]) -> tuple[list[str], bool]:

@@ -1,17 +1,15 @@
 """Links and copied programs that a command makes: what is done to them is done to their originals."""
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hookline.guards.facts import GUESSED
 from hookline.guards.shell_eval.calls import Call, program_of
 from hookline.guards.shell_eval.words import is_known
 
-_LINKING = frozenset(("ln", "cp", "mv", "install"))
-# Who does this to a link itself leaves its target alone.
+_LINKING = frozenset(("ln", "link", "cp", "mv", "install"))
+# These change a link itself, and not its target.
 _TO_THE_LINK = frozenset(("rm", "unlink", "ln", "mv", "rmdir"))
-_MOST = 16
-_PAIR = 2
 
 
 class Links:
@@ -23,15 +21,15 @@ class Links:
 
     def note(self, call: Call) -> None:
         """Notes what a call links or copies."""
-        if call.program not in _LINKING or len(call.operands) != _PAIR or self.count >= _MOST:
+        if call.program not in _LINKING:
             return
-        source, target = call.operands
-        if not is_known(source) or not is_known(target):
-            return
-        if call.program == "ln":
-            self._targets[call.path(target)] = call.path(source)
-        if program_of(source) in GUESSED:
-            self._programs[call.path(target)] = source
+        for source, target in _pairs(call):
+            if not is_known(source) or not is_known(target):
+                continue
+            if call.program in ("ln", "link"):
+                self._targets[call.path(target)] = call.path(source)
+            if program_of(source) in GUESSED:
+                self._programs[call.path(target)] = source
 
     @property
     def count(self) -> int:
@@ -53,3 +51,17 @@ class Links:
             if (path == link and not is_to_link) or path.startswith(f"{link}/"):
                 return f"{target.rstrip('/')}{path[len(link) :]}" or "/"
         return word
+
+
+def _pairs(call: Call) -> Iterator[tuple[str, str]]:
+    """Each original with each name that it may get: a target may be a directory, too."""
+    operands = call.operands
+    folder = call.value_of("-t", "--target-directory")
+    if folder is not None:
+        sources, target = [each for each in operands if each != folder], folder
+    else:
+        sources, target = [*operands[:-1]] or [*operands], operands[-1] if operands[1:] else "."
+    for source in sources:
+        yield source, posixpath.join(target, posixpath.basename(source.rstrip("/")))
+        if folder is None and len(sources) == 1 and operands[1:]:
+            yield source, target

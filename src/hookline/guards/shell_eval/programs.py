@@ -18,7 +18,6 @@ _GIT_OPTIONS: Mapping[str, list[str]] = data("programs")["git"]
 _TMUX_RUNS = frozenset(data("programs")["programs"]["tmux_runs"])
 _P = patterns("programs")
 _LIKE_SSH = frozenset(("scp", "sftp", "sshfs"))
-_SHORTEST = len("--to-c")
 # Other actions of tar at a checkpoint.
 _NO_COMMAND = re.compile(r"dot|bell|totals|wait|sleep=\d+|(?:echo|ttyout)(?:=[^;|&$`]*)?")
 
@@ -88,10 +87,7 @@ def texts(commands: Commands, call: Call) -> None:
     """Follows the commands in the options of programs that have other work."""
     name = {"gtar": "tar", "bsdtar": "tar"}.get(call.program, call.program)
     found = [each[1] for word in call.words[1:] if name in _LIKE_SSH and (each := _P["ssh_command"].match(word))]
-    # A long option may be shortened.
-    long = [word.partition("=")[0] for word in call.words if word.startswith("--") and len(word) >= _SHORTEST]
-    options = [*TEXTS[name], *(each for each in long if any(option.startswith(each) for option in TEXTS[name]))]
-    found += [text.removeprefix("=") for text in call.values_of(*options) if not _NO_COMMAND.fullmatch(text)]
+    found += [text.removeprefix("=") for text in call.values_of(*TEXTS[name]) if not _NO_COMMAND.fullmatch(text)]
     for text in found:
         commands.inner(text.removeprefix("exec="), via=(*call.via, name), given=call.given)
 

@@ -33,6 +33,8 @@ def written_by(call: Call) -> list[str]:
     elif program in _PROGRAMS["copying"]:
         found += [target] if (target := call.value_of("-t", "--target-directory")) else operands[-1:]
         found += [f"{operands[-1].rstrip('/')}/{each.rsplit('/', 1)[-1]}" for each in operands[:-1]]
+    elif program in _PROGRAMS["taking_out"] and operands[:1] == ("cp",) and ":" not in operands[-1]:
+        found += operands[-1:]
     elif program in _PROGRAMS["unpacking"]:
         found += [target] if (target := _unpacked_to(call)) else []
     elif program == "dd":
@@ -149,7 +151,7 @@ _READERS: Mapping[str, Callable[[Call], Sequence[str]]] = {
     **dict.fromkeys(_PROGRAMS["copying"], sources_of),
     **dict.fromkeys(_PROGRAMS["searching"], _searched),
     **dict.fromkeys(("curl", "wget", "http"), _sent),
-    **dict.fromkeys(("docker", "podman", "kubectl", "oc", "nerdctl"), _copied_from_here),
+    **dict.fromkeys(_PROGRAMS["taking_out"], _copied_from_here),
     **dict.fromkeys(("python", "python3"), _given_to_module),
     "git": _shown_by_git,
     "ssh-keygen": _shown_key,
