@@ -19,6 +19,7 @@ def in_dialect(dialect: str) -> str:
 def unread_report(config: Config) -> list[dict[str, Any]]:
     """The agents that have hooks here which are not read, as JSON, each with the remedy."""
     named = named_dialects(config.get_layers())
+    enable = {} if config.get_enable_hooks() else {"enableHooks": True}
     return [
         {
             "dialect": unread.dialect,
@@ -26,7 +27,7 @@ def unread_report(config: Config) -> list[dict[str, Any]]:
             "files": list(unread.files),
             "hooks": unread.hooks,
             "settings": str(config.get_user_file()),
-            "add": json.dumps({"hooksConfig": {"dialects": [*named, unread.dialect]}})[1:-1],
+            "add": json.dumps({**enable, "hooksConfig": {"dialects": [*named, unread.dialect]}})[1:-1],
             "import": f"hookline init --from {unread.dialect}{'' if unread.is_in_project else ' --scope user'}",
         }
         for unread in config.get_unread()

@@ -126,6 +126,15 @@ def test_files_that_are_not_read_are_named(bench: "Workbench") -> None:
         assert "not read" not in bench.run(command, code=code), command
 
 
+def test_the_remedy_also_enables_hooks_where_no_file_does(bench: "Workbench") -> None:
+    """The printed line is enough: with it in the user's settings, the other agent's hooks are listed."""
+    bench.user_file.unlink()
+    (unread,) = bench.json("list")["unread"]
+    assert unread["add"] == f'"enableHooks": true, {REMEDY}'
+    bench.user_file.write_text(f"{{{unread['add']}}}")
+    assert [hook["state"] for hook in bench.json("list")["hooks"]] == ["untrusted"]
+
+
 @pytest.mark.parametrize("content", [{"permissions": {}}, {"hooks": {}}, "{", {"hooks": {"PreToolUse": []}}])
 def test_files_without_hooks_are_not_named(content: Any, workbench: "Workbench") -> None:
     """Whatever else is in them is none of our business."""

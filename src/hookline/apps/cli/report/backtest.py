@@ -18,7 +18,8 @@ _MOST_PLACES = 5
 _LONGEST = 300
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;width:100%}td,th{border:1px solid #8888;padding:.3rem .5rem;text-align:left;
-vertical-align:top;overflow-wrap:anywhere}code{font:14px monospace}:root{color-scheme:light dark}"""
+vertical-align:top;overflow-wrap:anywhere}th,td:first-child{overflow-wrap:normal}
+code{font:14px monospace}:root{color-scheme:light dark}"""
 
 
 def backtest_lines(tally: Tally, left_out: LeftOut, title: str) -> Iterator[str]:

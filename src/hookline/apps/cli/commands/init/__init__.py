@@ -13,8 +13,8 @@ Examples:
   hookline init --from codex --scope user        your own, from ~/.codex, for all projects
   hookline init --from claude hooks.json --write  those of a file, into this project's settings
 
-To have that agent's files read where they are instead, put "hooksConfig": {"dialects": ["claude"]} into
-~/.llxprt/settings.json.
+To read that agent's files where they are instead, put this into ~/.llxprt/settings.json:
+  "enableHooks": true, "hooksConfig": {"dialects": ["claude"]}
 
 Exit codes:
   0  the files are written, or shown    1  one of them exists, can't be read or written, or has no hooks
