@@ -1,6 +1,7 @@
 """What the documentation shows is what the commands print, what its examples do, and where the code is."""
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -9,21 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from hookline.apps.agent.conversation import compression
 from hookline.apps.cli.main import COMMANDS, load_command, main
-from hookline.bridge import arguments
-from hookline.fleet.policy import documents
-from hookline.gateway import lines
-from hookline.log.write import sink
-from hookline.protocol import constants
-from hookline.protocol.llm import DEFAULT_CONTEXT_LIMIT
-from hookline.protocol.text import matchers
-from hookline.settings.decode import hooks
-from hookline.settings.trust import fingerprint
-from hookline.shell import files
+from hookline.protocol.text.secret_names import SECRET_NAMES
+from hookline.settings.decode import schema
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs" / f"{name}.md" for name in ("configuration", "trust", "troubleshooting", "log")]
@@ -173,36 +167,132 @@ def shown_commands() -> Iterator[tuple[str, list[str]]]:
             yield page.name, shlex.split(command, comments=True)[1:]
 
 
-def _size(count: int) -> str:
-    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
+class Quantity:
+    """The value of a constant, as pages write it."""
+
+    def __init__(self, constant: str) -> None:
+        module, _, path = constant.partition(":")
+        value: Any = importlib.import_module(f"hookline.{module}")
+        for name in path.split("."):
+            value = getattr(value, name.removesuffix("()"))
+            value = value() if name.endswith("()") else value
+        self.value = value[0] if isinstance(value, tuple) else value
+
+    def __format__(self, form: str) -> str:
+        value = self.value
+        if form == "size":
+            return f"{value >> 20} MiB" if value >= 1 << 20 else f"{value >> 10} KiB"
+        if form == "word":
+            return ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")[int(value)]
+        if form == "minutes":
+            return {1: "minute", 2: "two minutes", 5: "five minutes", 10: "ten minutes", 60: "hour"}.get(
+                value / 60, f"{value / 60:g} minutes"
+            )
+        return format(value, form or ",.10g")
 
 
-LIMITS = [
-    ("security", f"refused that is longer than {_size(matchers.LARGEST_BYTES)}"),
-    ("security", f"than {matchers.MOST_ALTERNATIVES} alternatives"),
-    ("security", f"nested more than {matchers.DEEPEST_NESTING} deep"),
-    ("security", f"up to {files._MOST_ENTRIES:,} directory entries and {files._MOST_NAMES:,} names"),
-    ("security", f"reads {_size(fingerprint._MOST_BYTES)} of content"),
-    ("security", f"the first {hooks._MOST_GUEST_HOOKS:,} hooks are looked at"),
-    ("configuration", f"stdout and stderr, each: {_size(constants.DEFAULT_OUTPUT_LIMIT_BYTES)}"),
-    ("log", f"six files of {_size(sink.MAX_BYTES)} are kept"),
-    ("hook-authors", f"Up to {_size(constants.DEFAULT_OUTPUT_LIMIT_BYTES)} of stdout and of stderr"),
-    ("mcp-gateway", f"longer than {_size(lines.LIMIT)}"),
-    ("workers", f"{constants.DEFAULT_WORKER_MEMORY_BYTES >> 20} MB if not given"),
-    (
-        "agent",
-        f"summarized at {compression.NEARLY_FULL:.0%} of {DEFAULT_CONTEXT_LIMIT:,} tokens".replace("%", " %"),
-    ),
-    ("fleet-policy", f"at most {documents.MOST_FILES} files of {_size(documents.MOST_FILE_BYTES)}"),
-    ("fleet-policy", f"{_size(documents.MOST_BYTES)} in all"),
-    ("other-agents", f"{arguments.DEADLINE_S:g} s"),
-]
+QUOTED = """
+agent           | summarized at {:.0%}       | apps.agent.conversation.compression:NEARLY_FULL
+agent           | 80% of {} tokens               | protocol.llm:DEFAULT_CONTEXT_LIMIT
+agent           | {} for OpenAI                  | apps.agent.models.openai:CONTEXT_LIMIT
+agent           | {} for Anthropic               | apps.agent.models.anthropic:CONTEXT_LIMIT
+agent           | one prompt may take, {} by     | apps.agent.loop:DEFAULT_MAX_TURNS
+agent           | more than {} characters is not | apps.agent.approval.protected:_LONGEST_COMMAND
+backtest        | up to {} changes               | testing.backtest.run:_MOST_KEPT
+configuration   | milliseconds; default {:g} | protocol.constants:DEFAULT_TIMEOUT_MS
+configuration   | in one program; default {}     | protocol.constants:DEFAULT_MAX_CONCURRENT
+configuration   | continue the turn; default {}  | protocol.constants:DEFAULT_MAX_STOP_BLOCKS
+configuration   | stdout and stderr, each: {:size} | protocol.constants:DEFAULT_OUTPUT_LIMIT_BYTES
+configuration   | {:size}, has more than 400     | protocol.text.matchers:LARGEST_BYTES
+configuration   | compared up to {} characters   | protocol.text.matchers:LONGEST_NAME
+embedding       | there are at most {}           | runners.function.threads:MOST_THREADS
+fleet           | {:size} by default             | settings.decode.schema:FleetSettings().spool_bytes
+fleet           | {:word} heartbeats are missing | fleet.health.status:_MISSED_BEATS
+fleet           | a heartbeat every {:minutes}   | fleet.health.heartbeat:EVERY_S
+fleet           | arrives {:minutes} after       | fleet.health.status:_CLOCK_S
+fleet           | tried again after an {:minutes} | fleet.service:_CANARY_AGAIN_S
+fleet           | retries every {} seconds       | fleet.nats.connection:_REFUSED_S
+fleet-policy    | at most {} files               | fleet.policy.documents:MOST_FILES
+fleet-policy    | files of {:size}               | fleet.policy.documents:MOST_FILE_BYTES
+fleet-policy    | {:size} in all                 | fleet.policy.documents:MOST_BYTES
+fleet-policy    | checks every {} seconds        | fleet.policy.follow:_ALIVE_S
+fleet-record    | every {:minutes} the machine   | fleet.service:ANCHOR_S
+foreign-hooks   | at the {:word}h nested call    | bridge.call:_MOST_NESTED
+hook-authors    | KILL {} seconds later          | runners.process.job:ChildLimits().grace_s
+hook-authors    | `hooksConfig.maxStopBlocks` ({}) | protocol.constants:DEFAULT_MAX_STOP_BLOCKS
+hook-authors    | Up to {:size} of stdout        | protocol.constants:DEFAULT_OUTPUT_LIMIT_BYTES
+hook-kinds      | up to {} in a program          | runners.http.connections:_MOST_IDLE
+hook-kinds      | idle for {} seconds            | runners.http.connections:_IDLE_S
+hook-kinds      | is {:minutes} old              | runners.http.connections:_LONGEST_S
+log             | six files of {:size} are kept  | log.write.sink:MAX_BYTES
+log             | at least {:word} characters    | log.redact.redactor:SHORTEST_SECRET
+mcp-gateway     | longer than {:size}            | gateway.lines:LIMIT
+mcp-gateway     | no answer within {:minutes}    | gateway.elicitation:ASK_S
+mcp-gateway     | the server {:word} more        | gateway.process:WAIT_S
+mcp-gateway     | {:word} seconds later SIGKILL  | gateway.process:GRACE_S
+other-agents    | {} s                           | bridge.arguments:DEADLINE_S
+other-agents    | {} s, 50 s                     | bridge.installation.entries:HOST_TIMEOUT_S
+other-agents    | after {:minutes} without a call | bridge.server.serve:IDLE_S
+other-agents    | within {:word} seconds         | bridge.client:_ACCEPT_S
+packs           | at most {} characters          | guards.findings:LONGEST_REASON
+remote-hooks    | fails after {} s               | fleet.remote.protocol:CLAIM_TIMEOUT_S
+remote-hooks    | fails {} s after its last      | fleet.remote.protocol:HEARTBEAT_TIMEOUT_S
+remote-hooks    | due every {} s                 | fleet.remote.protocol:HEARTBEAT_S
+security        | longer than {:size}            | protocol.text.matchers:LARGEST_BYTES
+security        | than {} alternatives           | protocol.text.matchers:MOST_ALTERNATIVES
+security        | nested more than {} deep       | protocol.text.matchers:DEEPEST_NESTING
+security        | up to {} directory entries     | shell.files:_MOST_ENTRIES
+security        | and {} names                   | shell.files:_MOST_NAMES
+security        | reads {:size} of content       | settings.trust.fingerprint:_MOST_BYTES
+security        | first {} hooks are looked at   | settings.decode.hooks:_MOST_GUEST_HOOKS
+security        | JSON file has up to {:size}    | settings.read.files:_LARGEST_BYTES
+security        | TOML file up to {:size}        | settings.read.files:_LARGEST_TOML_BYTES
+security        | keys of up to {} parts         | settings.read.toml:_MOST_PARTS
+security        | Of each file {} problems       | settings.read.files:MOST_PROBLEMS
+testing         | input of more than {:size}     | log.write.sink:_FIELD_LIMIT
+ui              | the latest {}                  | apps.ui.records:_SESSIONS
+warm-hooks      | at most {} scripts             | protocol.constants:DEFAULT_MAX_WARM
+warm-hooks      | idle for {:minutes}            | runners.warm.pool:DEFAULT_IDLE_S
+workers         | {} at most                     | runners.worker.lines:MOST_AT_ONCE
+workers         | at most {} of them             | runners.worker.worker:MOST_WAITING
+workers         | every {} events                | runners.worker.worker:_MEMORY_LOOKED_AT_EVERY
+workers         | again at the next event: after {} s | runners.worker.backoff:_PAUSES_S
+workers         | has {} s before                | runners.worker.workers:_CLOSING_S
+workers         | {:size} if not given          | protocol.constants:DEFAULT_WORKER_MEMORY_BYTES
+"""
 
 
-@pytest.mark.parametrize(("page", "statement"), LIMITS)
-def test_the_limits_that_are_named_are_those_of_the_code(page: str, statement: str) -> None:
-    """Made from the constants, so a changed limit or page fails."""
-    assert statement in re.sub(r"\s+", " ", (ROOT / "docs" / f"{page}.md").read_text())
+@pytest.mark.parametrize("row", QUOTED.strip().splitlines(), ids=lambda row: " ".join(row.split()[::2]))
+def test_the_limits_and_defaults_that_are_named_are_those_of_the_code(row: str) -> None:
+    """Each row has a page, a statement with a number or a size in it, and the constant that it comes from."""
+    page, statement, constant = (part.strip() for part in row.split(" | "))
+    written = statement.format(Quantity(constant))
+    assert written in re.sub(r"\s+", " ", (ROOT / "docs" / f"{page}.md").read_text())
+
+
+def test_every_setting_has_its_place_on_a_page() -> None:
+    """Each key of the settings files, of whichever object, is named outside of the decisions."""
+    text = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md") if page.stem != "decisions")
+    structs = [one for one in vars(schema).values() if isinstance(one, type) and issubclass(one, msgspec.Struct)]
+    keys = {field.encode_name for struct in structs for field in msgspec.structs.fields(struct)}
+    # Another name of `async`, which Claude Code reads.
+    assert [
+        key
+        for key in sorted(keys - {"asyncRewake", *schema.THEIR_EVENTS})
+        if not re.search(rf"[`\"./]{key}[`\":.]", text)
+    ] == []
+
+
+def test_the_names_of_secrets_are_listed() -> None:
+    """The page about the log lists the patterns that the redactor uses."""
+    page = (ROOT / "docs" / "log.md").read_text()
+    assert ", ".join(f"`{name}`" for name in SECRET_NAMES[:-1]) + f" and `{SECRET_NAMES[-1]}`" in page
+
+
+def test_the_recipes_are_counted() -> None:
+    """The number on the page for hook authors is that of the folders."""
+    count = sum(path.is_dir() for path in (ROOT / "examples" / "cookbook").iterdir())
+    assert f"has {count} small hooks" in (ROOT / "docs" / "hook-authors.md").read_text()
 
 
 def test_every_command_that_is_shown_exists() -> None:

@@ -67,7 +67,7 @@ def test_the_lines_to_a_blocked_command_lead_there(own_home: Path, monkeypatch: 
 
 
 def test_the_lines_for_a_loop_of_your_own_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hooks take effect in the loop and in the last of the three lines; tests/adapters has those of the frameworks."""
+    """Hooks block the model call and rewrite the arguments of the tool."""
 
     class HooksWithGuards(Hooks):
         def __init__(self, folder: Path) -> None:
@@ -79,16 +79,13 @@ def test_the_lines_for_a_loop_of_your_own_run(project: Path, capsys: pytest.Capt
     given: dict[str, Any] = {
         "project": project,
         "request": request,
-        "arguments": {"file_path": "c.txt"},
         "my_tool": lambda arguments: arguments["file_path"],
     }
-    own = example("adapters").splitlines()[-1]
-    assert own.endswith("# a loop of your own")
-    code = f"{example('loop').replace('Hooks(project)', 'Guarded(project)')}\nfirst = result\n{own}\nhooks.close()"
+    code = f"{example('loop').replace('Hooks(project)', 'Guarded(project)')}\nhooks.close()"
     run = compile(code, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     scope = {**given, "Guarded": HooksWithGuards}
     asyncio.run(eval(run, scope))  # noqa: S307 - the README's own lines
-    assert (scope["first"].llm_content, scope["result"].llm_content) == ("b.txt", "b.txt")
+    assert scope["result"].llm_content == "b.txt"
     assert (scope["request"], capsys.readouterr().out) == (request, "No model today.\n")
 
 
@@ -109,7 +106,19 @@ def test_the_demo_blocks_one_call_and_rewrites_the_other() -> None:
 
 @pytest.mark.parametrize("path", [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"], ids=lambda p: p.name)
 def test_links_lead_somewhere(path: Path) -> None:
-    """Every relative link in the documentation names a file that is there."""
-    prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", prose)
-    assert [link for link in links if not (path.parent / link).exists()] == []
+    """Every relative link in the documentation names a file, and a heading of it, that is there."""
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", prose_of(path))
+    targets = [(path.parent / link if link else path, anchor) for link, anchor in links]
+    assert [str(file) for file, _ in targets if not file.exists()] == []
+    assert [(file.name, anchor) for file, anchor in targets if anchor and anchor not in anchors_of(file)] == []
+
+
+def prose_of(path: Path) -> str:
+    """The text of a page, without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors_of(path: Path) -> set[str]:
+    """The headings of a page as GitHub and the site address them."""
+    headings = re.findall(r"^#+ (.*)$", prose_of(path), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

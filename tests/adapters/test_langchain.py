@@ -538,19 +538,6 @@ def test_a_note_on_the_last_answer_waits_for_the_thread(
     assert default_log_path().read_text().count("the model never reads it") == 2
 
 
-def test_the_line_in_the_readme_runs(tmp_path: Path) -> None:
-    """It is all that an agent needs."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    (line,) = [line for line in readme.splitlines() if line.endswith("# LangChain")]
-    deny = settings("BeforeTool", {"decision": "deny", "reason": "No."})
-    model = FakeModel(messages=iter([calls("first"), AIMessage("Done.")]), requests=[])
-    with Hooks(tmp_path, settings=deny) as hooks:
-        scope: dict[str, Any] = {"model": model, "tools": [first], "hooks": hooks, "create_agent": create_agent}
-        exec(line, {**scope, "HooklineMiddleware": HooklineMiddleware}, scope)  # noqa: S102 - the README's own line
-        scope["agent"].invoke({"messages": "Go."})
-    assert model.requests[1].results == ("No.",)
-
-
 @pytest.mark.attack("30.F18", "a redacted text that stays beside a message of LangChain")
 @pytest.mark.parametrize("text", ["[redacted]", ""], ids=["changed", "removed"])
 def test_no_copy_of_a_changed_text_stays_beside_it(text: str) -> None:

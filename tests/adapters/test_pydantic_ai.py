@@ -501,20 +501,3 @@ def test_a_note_on_the_last_answer_waits_for_the_conversation(tmp_path: Path) ->
         asyncio.run(other.run("Again.", message_history=history))
     assert [request.texts[-1] for request in script.requests] == ["Go.", "Other."]
     assert later.requests[0].texts[-2:] == ("Again.", "[System] Be brief.")
-
-
-def test_the_line_in_the_readme_runs(tmp_path: Path) -> None:
-    """It is all that an agent needs."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    (line,) = [line for line in readme.splitlines() if line.endswith("# Pydantic AI")]
-
-    def count() -> str:
-        """Counts."""
-        return "one"
-
-    script = Script([Turn("", ("count", {})), Turn("Done.")])
-    with Hooks(tmp_path, settings=settings("BeforeTool", {"decision": "deny", "reason": "No."})) as hooks:
-        scope: dict[str, Any] = {"model": FunctionModel(script.answer), "tools": [count], "hooks": hooks}
-        exec(line, {**scope, "Agent": Agent, "HooklineCapability": HooklineCapability}, scope)  # noqa: S102 - the README's own line
-        asyncio.run(scope["agent"].run("Go."))
-    assert script.requests[1].results == ("No.",)

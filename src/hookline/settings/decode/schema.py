@@ -238,7 +238,7 @@ class EnvironmentSettings(msgspec.Struct, kw_only=True, rename="camel", frozen=T
     """Which environment variables hooks inherit; everything, when neither list is given."""
 
     allow: Annotated[
-        tuple[str, ...], about("Patterns of the only names that are passed on (PATH and HOME always are).")
+        tuple[str, ...], about("Patterns of the only names that are passed on, besides PATH and HOME.")
     ] = ()
     deny: Annotated[tuple[str, ...], about("Patterns of names that are never passed on.")] = ()
 
