@@ -16,6 +16,7 @@ from tests.fleet.company import DENY, Company, Machine, agents_off, hook_off, se
 from hookline import Hooks
 from hookline.apps.cli.main import main
 from hookline.client.triggers.tools import execute_tool_with_hooks
+from hookline.engine.system import policy_version
 from hookline.fleet.policy.documents import now
 from hookline.protocol.constants import ConfigSource
 from hookline.protocol.events import HookEventName
@@ -268,7 +269,7 @@ def test_a_clock_that_was_set_back_revives_nothing(
 
 @pytest.mark.attack("30.F18", "the clock is set back after a switch that keeps a hook off has expired")
 def test_a_clock_that_was_set_back_switches_no_hook_off_again(company: Company, project: Path) -> None:
-    """The hook runs on; agents that are off by the clock are off."""
+    """The hook runs, also after a newer bundle; newer switches count again."""
     company.gives_settings(settings())
     company.gives(company.switches(hook_off("guard", expires=now() + timedelta(hours=1))))
     machine = Machine(project)
@@ -277,6 +278,13 @@ def test_a_clock_that_was_set_back_switches_no_hook_off_again(company: Company, 
         assert _eventually(lambda: machine.fires().blocked)
     assert machine.fires().blocked
     assert Machine(project).fires().blocked
+    company.gives_settings(settings(), version=2)
+    assert Machine(project).fires().blocked
+    assert _eventually(lambda: machine.fires().blocked and policy_version(machine.config.get_settings()) == 2)
+    assert machine.fires().blocked
+    company.gives(company.switches(hook_off("guard", expires=now() + timedelta(hours=1)), version=2))
+    assert not Machine(project).fires().blocked
+    assert _eventually(lambda: not machine.fires().blocked)
 
 
 @pytest.mark.parametrize(

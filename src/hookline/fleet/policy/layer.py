@@ -113,12 +113,11 @@ def _policy_layer(setup: PolicySetup, watch: FileWatch) -> Layer:
         fault = f"{fresh.fault}; version {kept.version} stays in force" if kept.version else fresh.fault
         layer, fresh = before, kept._replace(fault=fault)
     state = _with_switches(fresh, setup, () if kept is None else kept.switches)
-    if kept is not None and kept.mark == state.mark:
-        state = state._replace(latest=max(state.latest, kept.latest))
+    state = state._replace(latest=_latest(place, state, {} if kept is None else kept.latest))
     now = time.time()
-    if state.mark is not None and state.has_just_expired(now):
-        place.remember_clock(state.mark, now)
-        state = state._replace(latest=now)
+    if expired := state.just_expired(now):
+        state = state._replace(latest={**state.latest, **dict.fromkeys(expired, now)})
+        place.remember_clock(state.latest)
     watch.expire_at(state.next_change(now))
     return layer._replace(policy=state)
 
@@ -147,8 +146,14 @@ def _read(setup: PolicySetup) -> tuple[Layer, PolicyState]:
         expires=bundle.expires.timestamp(),
         mark=mark,
         key=verified.key,
-        latest=place.clock(mark),
     )
+
+
+def _latest(place: PolicyStore, state: PolicyState, seen: Mapping[str, float]) -> Mapping[str, float]:
+    """When a part of each document in force was last seen to expire, by this program or by another."""
+    documents = {*(off.document for off in state.switches), *(() if state.mark is None else (state.mark.directory,))}
+    known = place.clock()
+    return {each: max(seen.get(each, 0.0), known.get(each, 0.0)) for each in documents}
 
 
 def _verified(place: PolicyStore) -> Verified | None:
@@ -178,12 +183,13 @@ def _with_switches(state: PolicyState, setup: PolicySetup, earlier: tuple[Switch
                 faults.append(f"{file} {error}")
                 found += kept
                 continue
-            document = None if verified is None else verified.document
-            found += _switched_off(document, str(file)) if isinstance(document, Switches) else kept
+            found += kept if verified is None else _switched_off(verified, str(file))
     return state._replace(switches=tuple(found), switch_fault="; ".join(faults) or None)
 
 
-def _switched_off(document: Switches, file: str) -> list[SwitchedOff]:
+def _switched_off(verified: Verified, file: str) -> list[SwitchedOff]:
+    document = verified.document
+    assert isinstance(document, Switches)  # noqa: S101 - `read` checks this
     return [
         SwitchedOff(
             what=each.what,
@@ -191,6 +197,7 @@ def _switched_off(document: Switches, file: str) -> list[SwitchedOff]:
             why=f"{each.reason} (until {show_moment(each.expires)})",
             until=each.expires.timestamp(),
             file=file,
+            document=verified.envelope.digest,
         )
         for each in document.switches
     ]

@@ -4,7 +4,7 @@
     versions/DIGEST/   its scripts, unpacked before that
     switches.TEAM.json the signed switches for a team, and those for all
     seen.json          the highest versions that were ever in force
-    clock.json         when something of the bundle in force was last seen to expire
+    clock.json         when a part of each document in force was last seen to expire
 
 Whoever reads these files checks them again: nothing here is believed because of where it is.
 """
@@ -189,17 +189,18 @@ class PolicyStore:
         problem = f"{self.seen_file}, which remembers what was in force here, is gone or damaged"
         return f"{problem}; run: hookline fleet policy pull"
 
-    def clock(self, mark: PolicyMark) -> float:
-        """When something of this bundle was last seen to expire, in seconds since the epoch; 0 if nothing was."""
-        return max((_decoded(file, dict[str, float]) or {}).get(mark.directory, 0.0) for file in self._clock_files)
+    def clock(self) -> dict[str, float]:
+        """When a part of each document was last seen to expire, in seconds since the epoch."""
+        machine, user = (_decoded(file, dict[str, float]) or {} for file in self._clock_files)
+        return {each: max(machine.get(each, 0.0), user.get(each, 0.0)) for each in machine.keys() | user.keys()}
 
-    def remember_clock(self, mark: PolicyMark, seconds: float) -> None:
-        """Remembers that something of this bundle has expired, where this user may write; a newer bundle ends that."""
+    def remember_clock(self, latest: Mapping[str, float]) -> None:
+        """Remember what has expired of each document, where this user may write; a newer document ends that."""
         for file in self._clock_files:
             with suppress(OSError, HooklineError):
                 if file.parent != self.directory:
                     make_private_directory(file.parent)
-                write_atomically(file, msgspec.json.encode({mark.directory: seconds}), mode=0o644)
+                write_atomically(file, msgspec.json.encode(latest), mode=0o644)
                 return
 
     @property

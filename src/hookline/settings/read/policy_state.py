@@ -1,6 +1,7 @@
 """The state of the policy at one moment. Loaded while hooks are disabled, so no msgspec."""
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.protocol.constants import OnError
@@ -23,6 +24,8 @@ class SwitchedOff(NamedTuple):
     why: str
     until: float
     file: str
+    document: str
+    """The digest of the switches that it is part of."""
 
 
 class PolicyState(NamedTuple):
@@ -45,12 +48,15 @@ class PolicyState(NamedTuple):
     switches: tuple[SwitchedOff, ...] = ()
     """Includes expired ones."""
     switch_fault: str | None = None
-    latest: float = 0.0
-    """When something of this policy was last seen to expire; a clock that was set back does not undo that."""
+    latest: Mapping[str, float] = {}
+    """When a part of each document was last seen to expire; a clock that was set back does not undo that."""
 
-    def has_expired(self, at: float | None = None) -> bool:
+    def has_expired(self) -> bool:
         """Whether the policy in force should have been replaced by now."""
-        return self.expires is not None and self.expires <= max(self.latest, time.time() if at is None else at)
+        return self.mark is not None and self.expires is not None and self._is_over(self.mark.directory, self.expires)
+
+    def _is_over(self, document: str, until: float) -> bool:
+        return until <= max(self.latest.get(document, 0.0), time.time())
 
     @property
     def why_unsure(self) -> str | None:
@@ -85,7 +91,7 @@ class PolicyState(NamedTuple):
         return {
             off.hook: f"the company's policy, which switched it off: {off.why}"
             for off in self.switches
-            if off.what == "hook" and off.until > max(self.latest, time.time())
+            if off.what == "hook" and not self._is_over(off.document, off.until)
         }
 
     @property
@@ -105,11 +111,11 @@ class PolicyState(NamedTuple):
             found.append(self.agents_off)
         return tuple(found)
 
-    def has_just_expired(self, at: float) -> bool:
-        """Whether the policy, or a switch that keeps a hook off, expired after `latest`."""
-        moments = [off.until for off in self.switches if off.what == "hook"]
-        moments += [] if self.expires is None else [self.expires]
-        return any(self.latest < moment <= at for moment in moments)
+    def just_expired(self, at: float) -> set[str]:
+        """The documents of which the policy, or a switch that keeps a hook off, expired after `latest`."""
+        ends = [(off.document, off.until) for off in self.switches if off.what == "hook"]
+        ends += [] if self.mark is None or self.expires is None else [(self.mark.directory, self.expires)]
+        return {document for document, end in ends if self.latest.get(document, 0.0) < end <= at}
 
     def next_change(self, at: float) -> float | None:
         """The next moment at which one of these answers changes by itself."""
