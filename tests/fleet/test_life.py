@@ -20,6 +20,7 @@ from tests.fleet.server import NatsServer
 from hookline.apps.cli.commands.serve import fleet_thread
 from hookline.apps.cli.main import main
 from hookline.fleet.health.heartbeat import (
+    MOST_HOOKS,
     BridgeStatus,
     CanaryResult,
     Facts,
@@ -119,6 +120,11 @@ def test_a_machine_in_order_has_no_problem() -> None:
             "older than two days",
             id="old-canary",
         ),
+        pytest.param(
+            value(beat(canary=CanaryResult(tried=1, time="2999-01-01T00:00:00.000Z"))),
+            "or a clock was wrong",
+            id="canary-of-the-future",
+        ),
         pytest.param(value(beat(time="2026-01-01T00:00:00.000Z")), "or an old heartbeat was sent again", id="replayed"),
         pytest.param(value(beat(time="9000-01-01T00:00:00.000Z")), "ahead of the server's", id="clock-ahead"),
         pytest.param(value(beat(time="soon")), "behind the server's", id="no-time"),
@@ -204,6 +210,24 @@ def test_a_machine_knows_itself(own_home: Path) -> None:
     assert facts.logged
 
 
+@pytest.mark.attack("30.D4", "a guard that can't run behind hundreds of disabled hooks and a dozen warnings")
+def test_a_machine_reports_what_is_wrong_first(own_home: Path) -> None:
+    """A heartbeat has room for 200 hooks and ten problems: those that hide a missing guard must be among them."""
+    write_settings(own_home, [])
+    file = own_home / ".llxprt" / "settings.json"
+    settings = json.loads(file.read_text())
+    disabled = [{"type": "command", "name": f"d{number}", "command": "exit 0"} for number in range(MOST_HOOKS + 50)]
+    missing = {"type": "command", "name": "missing", "command": "/no/such/guard"}
+    wrong = [{"type": "command"}]
+    settings["hooks"]["BeforeTool"] += [{"hooks": [*disabled, missing]}, {"hooks": wrong}]
+    settings["hooksConfig"] |= {f"unknown{number}": 1 for number in range(12)}
+    settings["hooksConfig"]["disabled"] = [hook["name"] for hook in disabled]
+    file.write_text(json.dumps(settings))
+    problems = status_of(value(beat(read_facts()))).problems
+    assert any("BeforeTool missing does not run" in problem for problem in problems), problems
+    assert any("settings: " in problem and "command" in problem for problem in problems), problems
+
+
 def broken_guards(home: Path) -> dict[str, dict[str, Any]]:
     """Guards that can't run, by what their machine has to say of them."""
     (home / "plain.sh").write_text("exit 2\n")
@@ -227,6 +251,8 @@ def broken_guards(home: Path) -> dict[str, dict[str, Any]]:
         "asks for no-such-interpreter": {"command": "~/split.sh"},
         "folder, which is a directory": {"command": "sh ~/folder"},
         "no-such-wrapped, which is neither on PATH": {"command": "nohup no-such-wrapped"},
+        "/no/such/place, which is not a directory": {"command": "cd /no/such/place && ./guard.sh"},
+        "no-such-group, which is neither on PATH": {"command": "{ no-such-group; }"},
         "no-such-filter, which is neither on PATH": {"command": "cat | no-such-filter -e .x && exit 2"},
     }
 
@@ -486,7 +512,7 @@ def test_records_go_even_if_signs_of_life_can_t(nats: NatsServer, own_home: Path
     """An administrator may have made the stream alone; what is missing is told."""
 
     async def make(client: Any) -> None:
-        await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=1, max_age_s=3600, max_bytes=-1)
+        await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, num_replicas=1, max_age=3600, max_bytes=-1)
 
     with_server(nats, make)
     write_settings(own_home, [nats.address])

@@ -54,20 +54,18 @@ def read_facts() -> Facts:
     config = _config()
     settings = config.get_settings()
     found, _, statistics = known_hooks(config)
+    of_files = (problem for problem in config.get_problems() if problem.is_error)
+    errors = (*of_files, *config.get_hook_errors())
     words = agent_words(Path(config.get_working_dir()), statistics, hooks_enabled=config.get_enable_hooks())
     return Facts(
         enabled=config.get_enable_hooks(),
         logged=settings.options.log.enabled,
         policy=policy_version(settings),
         policy_problem=None if settings.policy is None else short("; ".join(settings.policy.warnings)) or None,
-        hooks=tuple(sorted(map(_hook, found), key=lambda hook: hook.can_run)[:MOST_HOOKS]),
+        hooks=tuple(sorted(map(_hook, found), key=lambda hook: not hook.is_missing)[:MOST_HOOKS]),
         more_hooks=max(0, len(found) - MOST_HOOKS),
         bridges=tuple(_bridge(row) for row in words if row["agent"] != OWN),
-        problems=tuple(
-            short(f"settings: {problem}") or ""
-            for problem in config.get_problems()[:_MOST_PROBLEMS]
-            if problem.is_error
-        ),
+        problems=tuple(short(f"settings: {problem}") or "" for problem in errors[:_MOST_PROBLEMS]),
     )
 
 

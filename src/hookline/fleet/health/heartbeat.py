@@ -25,6 +25,8 @@ from hookline.settings.read.paths import default_paths
 
 EVERY_S = 60.0
 """How often a machine says that it lives."""
+CLOCK_S = 900.0
+"""How far the clock of a machine may be from the server's."""
 MOST_HOOKS = 200
 _LONGEST = 200
 _CANARY_S = 120.0
@@ -41,11 +43,12 @@ class CanaryResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def age_s(self) -> float:
-        """How long ago that was; for ever, if the time can't be read."""
+        """How long ago that was; infinite if the time can't be read, or lies ahead: then a clock was wrong."""
         try:
-            return time.time() - datetime.fromisoformat(self.time).timestamp()
+            age_s = time.time() - datetime.fromisoformat(self.time).timestamp()
         except (ValueError, OverflowError):
             return float("inf")
+        return age_s if age_s > -CLOCK_S else float("inf")
 
     @property
     def is_denied(self) -> bool:
@@ -71,6 +74,11 @@ class HookStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     def can_run(self) -> bool:
         """Whether it runs at its event."""
         return self.state == "on" and self.problem is None
+
+    @property
+    def is_missing(self) -> bool:
+        """True for a hook that should run and can't; one that the user disabled need not, unless it is required."""
+        return not self.can_run and (self.required or self.state not in ("off", "disabled", "duplicate"))
 
 
 class BridgeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from hookline.fleet.health.heartbeat import Heartbeat
+from hookline.fleet.health.heartbeat import CLOCK_S, Heartbeat
 from hookline.fleet.keys import Opened, Person, open_signed
 from hookline.fleet.nats.bucket import Latest
 
@@ -14,8 +14,6 @@ _MISSED_BEATS = 5
 _LEAST_SILENCE_S = 60.0
 # A machine says itself how often it speaks, and must not be able to ask for days.
 _RAREST_BEAT_S = 600.0
-_CLOCK_S = 900.0
-"""How far the clock of a machine may be from the server's."""
 _CANARY_S = 2 * 86_400.0
 _LONGEST = 256 * 1024
 
@@ -128,11 +126,11 @@ def _look_at_clock(status: MachineStatus, beat: Heartbeat, seen: float) -> None:
     except (ValueError, OverflowError):
         signed = 0.0
     behind = seen - signed
-    if behind > _CLOCK_S:
+    if behind > CLOCK_S:
         status.is_silent = True
         words = f"its clock is {_duration(behind)} behind the server's, or an old heartbeat was sent again"
         status.problems.append(words)
-    elif behind < -_CLOCK_S:
+    elif behind < -CLOCK_S:
         status.problems.append(f"its clock is {_duration(-behind)} ahead of the server's")
 
 
@@ -154,7 +152,7 @@ def _unguarded(beat: Heartbeat) -> Iterator[str]:
     if not facts.logged:
         yield "its log is disabled, so nothing is recorded"
     for hook in facts.hooks:
-        if not hook.can_run and (hook.required or hook.state not in ("off", "disabled", "duplicate")):
+        if hook.is_missing:
             yield f"{hook.event} {hook.name} does not run: {hook.problem or hook.state}"
     for bridge in facts.bridges:
         if bridge.problem is not None:
@@ -169,7 +167,7 @@ def _canary(beat: Heartbeat) -> Iterator[str]:
         return
     yield from (f"canary: {missed}" for missed in beat.canary.missed)
     if beat.canary.age_s > _CANARY_S:
-        yield "canary: the last one is older than two days"
+        yield "canary: the last one is older than two days, or a clock was wrong"
 
 
 def _duration(seconds: float) -> str:

@@ -139,7 +139,10 @@ def _part_fault(command: str, lookup: _Lookup) -> str | None:
     is_moved = False
     for before, words in _parts(command, lookup):
         run = _unwrapped(words)
-        is_moved |= run[:1] in (["cd"], ["pushd"])
+        if run[:1] in (["cd"], ["pushd"]):
+            is_moved, folder = True, run[1] if len(run) > 1 else ""
+            if folder.startswith("/") and before != "||" and not Path(folder).is_dir():
+                return f"names {folder}, which is not a directory; create it, or fix the path"
         names = [word for word in run if not word.startswith("-")][:2]
         if run and run[0] in _SOURCING and _CONDITION.search(command):
             continue  # it is read if it is there
@@ -178,7 +181,7 @@ def _value(word: Word, command: str, lookup: _Lookup) -> str | None:
             if not piece.quote and not parts and home and text.startswith("~/"):
                 text = text[1:]
                 parts.append(home)
-            if not piece.quote and text != "[" and any(sign in text for sign in "*?[{~"):
+            if not piece.quote and text not in ("[", "{") and any(sign in text for sign in "*?[{~"):
                 return None
             parts.append(text)
         elif piece.is_plain and piece.name in lookup.env and not re.search(rf"\b{piece.name}\b[=+]", command):

@@ -34,8 +34,8 @@ def document_lines(document: Document) -> Iterator[str]:
     if not document.switches:
         yield "  nothing is off"
     for each in document.switches:
-        state = "off" if each.expires > now() else "expired"
-        yield f"  {one_line(each.shown)}: {state} until {show_moment(each.expires)}: {one_line(each.reason)}"
+        state = "off until" if each.expires > now() else "expired on"
+        yield f"  {one_line(each.shown)}: {state} {show_moment(each.expires)}: {one_line(each.reason)}"
 
 
 def signed_lines(envelope: SignedDocument, keys: Sequence[str]) -> Iterator[str]:
