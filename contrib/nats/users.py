@@ -8,9 +8,9 @@
     users.py DIR admin     NAME                    who makes the streams and buckets
 
 The streams are in the account HOOKLINE, where administrators alone are. Every machine, publisher and auditor has an
-account of its own, which imports the subjects that its role needs and no others. A permission to publish covers the
-subject of a message, and not where its answer goes: the server would write its answers for a machine to any subject of
-that machine's account. So that account has nothing in it but the machine's own imports.
+account of its own, and so have the workers of one subject; it imports the subjects that its role needs and no others. A
+permission to publish covers the subject of a message, and not where its answer goes: the server would write its answers
+for a machine to any subject of that machine's account. So that account has nothing in it but the machine's own imports.
 
 Each call adds one user, or writes an existing one anew with the same key. DIR/keys/NAME.nk is the seed: move it to that
 machine, readable for its user only, and name it in "hooksConfig": {"fleet": {"nkey": "…", "machine": "MACHINE"}}. The
@@ -31,8 +31,8 @@ from hookline.fleet.names import AUDIT_STREAM, MACHINES_BUCKET, POLICY_BUCKET, i
 Words = dict[str, Any]
 """A part of the server's configuration."""
 
-STREAMS, WORKERS = "HOOKLINE", "WORKERS"
-"""The accounts that several users are in: of the streams, and of workers."""
+STREAMS = "HOOKLINE"
+"""The account of the streams."""
 
 _POLICY, _MACHINES = f"KV_{POLICY_BUCKET}", f"KV_{MACHINES_BUCKET}"
 # How long after a message its receiver may still answer, and end what it asked for: longer than any hook takes.
@@ -48,8 +48,10 @@ class Role(NamedTuple):
     """How many answers it may give to each message that it got."""
     account: str | None = None
     """The account that it shares with others; None for one of its own."""
-    asks_workers: Sequence[str] = ()
-    """What it publishes for workers."""
+    asks: str = ""
+    """The requests that it sends to workers of any subject."""
+    serves: str = ""
+    """The subject whose requests it answers."""
     hears: Sequence[str] = ()
     """What it is told of, when a publisher or an administrator changes it."""
     tells: Sequence[str] = ()
@@ -70,18 +72,20 @@ def machine(team: str, name: str) -> Role:
         subscribe=[f"{inbox_of(name)}.>"],
         # It says go and cancel to the worker that claimed its request.
         answers=4,
-        asks_workers=[f"hookline.ask.{token_of(team)}.*.{token_of(name)}.one.>"],
+        asks=f"hookline.ask.{token_of(team)}.*.{token_of(name)}.one.>",
         hears=[f"$KV.{POLICY_BUCKET}.{key}" for key in keys],
     )
 
 
 def worker(team: str, name: str, subject: str) -> Role:
     """Hears requests of one subject, and answers them; publishes nothing of its own."""
+    served = f"hookline.ask.{token_of(team)}.{token_of(subject)}"
     return Role(
-        subscribe=[f"hookline.ask.{token_of(team)}.{token_of(subject)}.*.one.> workers", f"{inbox_of(name)}.>"],
+        subscribe=[f"{served}.*.one.> workers", f"{inbox_of(name)}.>"],
         # Signs of life while a hook works, and the answer.
         answers=-1,
-        account=WORKERS,
+        account=f"workers-{token_of(team)}-{token_of(subject)}",
+        serves=served,
     )
 
 
@@ -142,6 +146,7 @@ def main(words: Sequence[str]) -> int:
     user = {"nkey": public_key(Path(folder, "keys", f"{name}.nk")), "permissions": permissions_of(granted)}
     imports = [] if granted.account else imports_of(granted)
     entry = {"account": granted.account or name, "user": user, "imports": imports, "tells": list(granted.tells)}
+    entry |= {"asks": granted.asks, "serves": granted.serves}
     (users / f"{name}.json").write_text(json.dumps(entry, indent=2))
     everybody = [json.loads(file.read_text()) for file in sorted(users.glob("*.json"))]
     # JSON is a part of the server's own format.
@@ -152,7 +157,7 @@ def main(words: Sequence[str]) -> int:
 def permissions_of(role: Role) -> Words:
     """What the server lets a user do in its account."""
     found: Words = {
-        "publish": [*role.publish, *role.asks_workers] or {"deny": ">"},
+        "publish": [*role.publish, *([role.asks] if role.asks else [])] or {"deny": ">"},
         "subscribe": [*role.subscribe, *role.hears],
     }
     if role.answers is not None:
@@ -161,10 +166,9 @@ def permissions_of(role: Role) -> Words:
 
 
 def imports_of(role: Role) -> list[Words]:
-    """What reaches other accounts from an account of a user's own, and the other way round."""
+    """What reaches the streams from an account of a user's own, and the other way round."""
     return [
         *({"service": {"account": STREAMS, "subject": subject}} for subject in role.publish),
-        *({"service": {"account": WORKERS, "subject": subject}} for subject in role.asks_workers),
         *({"stream": {"account": STREAMS, "subject": subject}} for subject in role.hears),
     ]
 
@@ -181,22 +185,38 @@ def accounts_of(entries: Sequence[Words]) -> Words:
                 {"stream": f"$KV.{POLICY_BUCKET}.>"},
             ],
         },
-        WORKERS: {"exports": [{"service": "hookline.ask.>", **several}]},
     }
+    served = {entry["serves"]: entry["account"] for entry in entries if entry["serves"]}
+    for subject, name in served.items():
+        accounts[name] = {"exports": [{"service": f"{subject}.>", **several}]}
     for entry in entries:
         account = accounts.setdefault(entry["account"], {})
         account.setdefault("users", []).append(entry["user"])
         if entry["imports"]:
-            account["imports"] = [*entry["imports"], *heard_of(entry, entries)]
-        if entry.get("tells"):
+            account["imports"] = [*entry["imports"], *heard_of(entry, entries), *asked_by(entry, served)]
+        if entry["tells"]:
             account["exports"] = [{"stream": subject} for subject in entry["tells"]]
     return accounts
+
+
+def asked_by(entry: Words, served: Mapping[str, str]) -> list[Words]:
+    """Imports of the workers that a machine may ask.
+
+    Each subject has an account of its own: a worker that is hostile, and the machine that it answers, could otherwise
+    write to the workers of other subjects, in the name of any machine.
+    """
+    team, _, rest = entry["asks"].partition(".*")
+    return [
+        {"service": {"account": account, "subject": f"{subject}{rest}"}}
+        for subject, account in served.items()
+        if subject.rpartition(".")[0] == team
+    ]
 
 
 def heard_of(entry: Words, entries: Sequence[Words]) -> list[Words]:
     """Imports of what publishers write: their messages reach the streams by an import, and nobody else from there."""
     heard = [one["stream"]["subject"] for one in entry["imports"] if "stream" in one]
-    speakers = [one["account"] for one in entries if one.get("tells")]
+    speakers = [one["account"] for one in entries if one["tells"]]
     return [{"stream": {"account": speaker, "subject": subject}} for speaker in speakers for subject in heard]
 
 

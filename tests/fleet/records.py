@@ -97,7 +97,7 @@ def set_up(nats: NatsServer, replicas: int = 1) -> None:
     """Makes the stream and the bucket."""
 
     async def make(client: Any) -> None:
-        await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=replicas, max_age_s=3600, max_bytes=-1)
+        await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, num_replicas=replicas, max_age=3600, max_bytes=-1)
         await make_bucket(client, MACHINES_BUCKET, history=1, replicas=replicas)
 
     with_server(nats, make)

@@ -68,7 +68,7 @@ def test_credentials_let_in_and_have_the_permissions_of_the_sample(
 
     async def go() -> None:
         async with connected(admin, "admin") as client:
-            await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=1, max_age_s=3600, max_bytes=-1)
+            await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, num_replicas=1, max_age=3600, max_bytes=-1)
         client = await connect(machine, "test", on_change=said.append)
         try:
             await store(client, audit_subject("all", "m1"), b"x", {})

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.fleet.company import Company, Machine
+from tests.fleet.records import shipper, write_log
 from tests.fleet.server import find_program
 from tests.fleet.test_policy import wait_until
 from tests.fleet.test_security import ASK, CONTRIB, REQUEST, Place
@@ -19,8 +20,12 @@ from hookline.apps.cli.main import main
 from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, POLICY_BUCKET, record_subjects
 from hookline.fleet.nats.bucket import Bucket, latest_values, make_bucket, set_value
 from hookline.fleet.nats.connection import connect, connected
-from hookline.fleet.nats.jetstream import stored
+from hookline.fleet.nats.jetstream import store, stored
 from hookline.fleet.policy.follow import Follower, PolicyUpdate
+from hookline.fleet.record.backlog import Cursor, next_batch
+from hookline.fleet.record.message import messages_of
+from hookline.fleet.record.shipper import MOST_BYTES
+from hookline.fleet.record.statement import RecordPlace, Source
 
 pytestmark = [
     pytest.mark.fleet,
@@ -55,7 +60,7 @@ def subjects_of(*words: str) -> list[str]:
     tails = {"*": "dlp" if role == "machine" else "x", ">": REQUEST.partition(".")[2]}
     return [
         ".".join(tails.get(part, part) for part in subject.split("."))
-        for subject in (*granted.publish, *granted.asks_workers)
+        for subject in filter(None, (*granted.publish, granted.asks))
     ]
 
 
@@ -164,6 +169,102 @@ def test_no_answer_goes_where_the_asker_may_not_write(place: Place) -> None:
 
     before, after = attacked(place, "machine-laptop-7", attack)
     assert after == before
+
+
+@pytest.mark.attack("30.F13", "a worker and a machine together write to a worker of another subject, as any machine")
+def test_a_worker_reaches_no_worker_of_another_subject(place: Place) -> None:
+    """The worker names its target as the reply of its claim, and the machine that asked answers there."""
+    targets = (f"hookline.ask.payments.payroll.laptop-8.{REQUEST}", "_INBOX.build9.x.1")
+
+    async def go() -> list[bytes]:
+        got: list[bytes] = []
+
+        async def hear(message: Any) -> None:
+            got.append(message.data)
+
+        async def claim(message: Any) -> None:
+            for target in targets:
+                await hostile.publish(message.reply, b"claim", reply=target)
+
+        async with (
+            connected(place.server("worker-build9"), "worker") as other,
+            connected(place.server("worker-build7"), "worker") as hostile,
+            connected(place.server("machine-laptop-7"), "machine") as machine,
+        ):
+            await other.subscribe(f"hookline.ask.payments.payroll.*.{REQUEST}", queue="workers", cb=hear)
+            await other.subscribe("_INBOX.build9.>", cb=hear)
+            await hostile.subscribe(f"{ASK}.*.{REQUEST}", queue="workers", cb=claim)
+            for worker in (other, hostile):
+                await worker.flush()
+            answers = await machine.subscribe("_INBOX.laptop-7.own")
+            await machine.publish(f"{ASK}.laptop-7.{REQUEST}", b"", reply="_INBOX.laptop-7.own")
+            for _ in targets:
+                await machine.publish((await answers.next_msg(30)).reply, b"forged")
+            # Requests of one machine arrive in order.
+            await machine.publish(f"hookline.ask.payments.payroll.laptop-7.{REQUEST}", b"last")
+            await machine.flush()
+            await asyncio.to_thread(wait_until, lambda: b"last" in got)
+        return got
+
+    assert asyncio.run(go()) == [b"last"]
+
+
+@pytest.mark.attack("30.F13", "a machine uses the message ids of another machine's next records")
+def test_records_arrive_whatever_ids_others_have_used(place: Place, tmp_path: Path) -> None:
+    """The server drops a message whose id it has seen in the last minutes, whoever sent the first one."""
+    log, source = tmp_path / "log", RecordPlace("payments", Source("laptop-8", "eva", "log1"))
+    write_log(log, range(1, 4))
+    batch = next_batch(log, Cursor(), MOST_BYTES)
+    assert batch is not None
+
+    async def go() -> list[bytes]:
+        async with connected(place.server("machine-laptop-7"), "hostile") as client:
+            for _, headers in messages_of(batch, source, MOST_BYTES):
+                await store(client, "hookline.audit.payments.laptop-7", b"first", headers)
+        async with connected(place.server("machine-laptop-8"), "machine") as client:
+            assert await shipper(log, place=source).ship(client)
+        async with connected(place.server("auditor-security"), "auditor") as client:
+            return [message.data async for message in stored(client, AUDIT_STREAM, (RECORD,))]
+
+    assert batch.lines in asyncio.run(go())
+
+
+@pytest.mark.attack("30.F13", "a machine fills the server's disk, so that no switch can be published")
+def test_a_full_disk_stops_no_switch(
+    patient: None, own_home: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its records and heartbeats have bounds; room is left for policies."""
+    del patient, own_home
+    monkeypatch.setattr("hookline.apps.cli.commands.fleet.machines.MACHINES_BYTES", 20_000_000)
+    folder = tmp_path / "server"
+    folder.mkdir()
+    place = Place(folder, store="max_file_store: 60MB")
+    place.nats.start()
+
+    async def flood() -> None:
+        async with connected(place.server("machine-laptop-7"), "hostile") as client:
+            for number in range(160):
+                for subject in (
+                    "hookline.audit.payments.laptop-7",
+                    f"$KV.{MACHINES_BUCKET}.payments.laptop-7.{number}",
+                ):
+                    await client.publish(subject, os.urandom(500_000), reply="_INBOX.laptop-7.x")
+            await client.flush(60)
+
+    try:
+        settings = tmp_path / "settings.json"
+        settings.write_text(json.dumps({"hooksConfig": {"fleet": place.fleet("admin-ops")}}))
+        setup = ("fleet", "run", "--setup", "--max-bytes", "30000000", "--settings", str(settings))
+        assert main(setup) == 0
+        asyncio.run(flood())
+        fleet = Fleet(place, tmp_path)
+        assert fleet.switch("agents", "off", "--reason", "incident") == 0
+        fleet.pull()
+        machine = Machine(project)
+        wait_until(lambda: machine.fires().blocked)
+        machine.close()
+    finally:
+        place.nats.end()
 
 
 @pytest.mark.attack("30.F13", "an auditor or a publisher has the server answer to a subject that it may not write to")

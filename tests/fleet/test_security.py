@@ -45,6 +45,7 @@ USERS = (
     ("auditor", "security"),
     ("auditor", "lea", "web"),
     ("worker", "payments", "build7", "dlp"),
+    ("worker", "payments", "build9", "payroll"),
     ("machine", "payments", "laptop-7"),
     ("machine", "payments", "laptop-8"),
     ("machine", "games", "laptop-9"),
@@ -54,7 +55,7 @@ USERS = (
 class Place:
     """A server with the sample configuration."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, store: str = "") -> None:
         self._folder = folder
         _make_certificate(folder)
         add_user: Any = runpy.run_path(str(CONTRIB / "users.py"))["main"]
@@ -63,6 +64,7 @@ class Place:
         sample = (CONTRIB / "server.conf").read_text()
         here = sample.replace("/etc/hookline-nats", str(folder)).replace("/var/lib/hookline-nats", str(folder / "js"))
         assert str(folder) in here
+        here = here.replace("jetstream {", f"jetstream {{ {store}")
         self.nats = NatsServer(folder, config=here)
 
     def fleet(self, user: str, team: str = "payments") -> dict[str, Any]:
@@ -114,7 +116,9 @@ def place(patient: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 async def _set_up(place: Place) -> None:
     async with connected(place.server("admin-ops"), "admin") as client:
-        assert await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, replicas=1, max_age_s=3600, max_bytes=10_000_000)
+        assert await make_stream(
+            client, AUDIT_STREAM, AUDIT_SUBJECTS, num_replicas=1, max_age=3600, max_bytes=10_000_000
+        )
         await make_bucket(client, MACHINES_BUCKET, history=1)
         await make_bucket(client, POLICY_BUCKET, history=5)
     async with connected(place.server("publisher-release"), "publisher") as client:

@@ -198,7 +198,7 @@ def test_a_cursor_that_can_not_be_written_is_said_and_nothing_is_lost(nats: Nats
     place.rmdir()
     send_all(nats, shipper(log))
     found = [line for one in read_all(nats) if isinstance(one, Arrival) for line in one.lines]
-    assert found == lines_of(log)
+    assert list(dict.fromkeys(found)) == lines_of(log)  # they may come more than once
 
 
 def test_a_file_of_the_same_number_is_not_taken_for_the_sent_one(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_stream_for_all_beside_that_of_a_team_is_refused(nats: NatsServer) -> 
 
     async def make(client: Any) -> None:
         for name, subjects in (("payments", ["hookline.audit.payments.>"]), ("all", AUDIT_SUBJECTS)):
-            await make_stream(client, name, subjects, replicas=1, max_age_s=3600, max_bytes=-1)
+            await make_stream(client, name, subjects, num_replicas=1, max_age=3600, max_bytes=-1)
 
     with pytest.raises(UnreachableError, match="records are in one stream for all teams, or in one for each"):
         with_server(nats, make)

@@ -33,7 +33,8 @@ IN_ORDER = [
     "fleet worker --subject dlp",
     "fleet worker --subject dlp --settings dlp.json",
     "fleet run --setup",
-    "fleet run --setup --replicas 3",
+    "fleet run --setup --max-bytes 20000000000",
+    "fleet run --setup --max-bytes 20000000000 --replicas 3",
     "fleet run",
     "fleet status",
     "fleet status --json",
@@ -61,6 +62,7 @@ HAS_PROBLEMS = "fleet status"
 REAL = {
     "FILE": "policy.json",
     "/mnt/anchors": "anchors",
+    "20000000000": "20000000",  # the server reserves them
     "3": "1",  # one server; tests/fleet/test_endurance.py has a cluster
     "hooks.jsonl": "state/hooks.jsonl",
 }

@@ -13,7 +13,7 @@ from hookline.errors import HooklineError
 from hookline.extensions import lazy_module
 from hookline.fleet.names import UnreachableError
 from hookline.fleet.nats.connection import ANSWER_S
-from hookline.fleet.nats.jetstream import ensure_stream, stored
+from hookline.fleet.nats.jetstream import make_stream, stored
 
 if TYPE_CHECKING:
     from nats import errors as nats_errors
@@ -70,17 +70,11 @@ class Bucket(NamedTuple):
         return f"$KV.{self.name}.{key}"
 
 
-async def make_bucket(client: "Client", name: str, *, history: int, replicas: int = 1) -> bool:
+async def make_bucket(client: "Client", name: str, *, history: int, replicas: int = 1, max_bytes: int = -1) -> bool:
     """Create a bucket that keeps so many values of each key; False if it exists, and then has its protections."""
     bucket = Bucket(client, name)
-    config = js_api.StreamConfig(
-        name=bucket.stream,
-        subjects=[bucket.subject(">")],
-        max_msgs_per_subject=history,
-        num_replicas=replicas,
-        discard=js_api.DiscardPolicy.NEW,
-    )
-    return await ensure_stream(client, config)
+    limits = {"max_msgs_per_subject": history, "num_replicas": replicas, "max_bytes": max_bytes}
+    return await make_stream(client, bucket.stream, [bucket.subject(">")], **limits, discard=js_api.DiscardPolicy.NEW)
 
 
 async def value_of(bucket: Bucket, key: str) -> Value | None:

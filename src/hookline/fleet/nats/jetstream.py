@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
     from nats.js import api as js_api
     from nats.js import errors as js_errors
-    from nats.js.api import StreamConfig
 else:
     js_api = lazy_module("nats.js.api")
     js_errors = lazy_module("nats.js.errors")
@@ -25,12 +24,11 @@ _BATCH = 256
 _BATCH_BYTES = 8 * 1024 * 1024
 _POLL_S = 1.0
 """How often a reader that follows looks for more."""
-_DUPLICATES_S = 120.0
 _NAME_IN_USE = 10058
 _NO_RESPONDERS, _NOT_FOUND, _END_OF_BATCH = "503", "404", "204"
 # The server adds these to a message, behind whatever headers its sender gave it, so the last of a name is the server's.
 _SUBJECT, _SEQUENCE, _TIME, _PENDING = "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp", "Nats-Num-Pending"
-_PROTECTIONS: Mapping[str, bool] = {
+_PROTECTIONS: Mapping[str, Any] = {
     "deny_delete": True,
     "deny_purge": True,
     "allow_rollup_hdrs": False,
@@ -52,36 +50,17 @@ class Stored(NamedTuple):
     """When the server stored it, in seconds since the epoch."""
 
 
-async def make_stream(
-    client: "Client",
-    name: str,
-    subjects: Sequence[str],
-    *,
-    replicas: int,
-    max_age_s: float,
-    max_bytes: int,
-) -> bool:
-    """Create a stream whose messages can't be deleted early; False if one of this name exists."""
-    config = js_api.StreamConfig(
-        name=name,
-        subjects=list(subjects),
-        storage=js_api.StorageType.FILE,
-        compression=js_api.StoreCompression.S2,
-        num_replicas=replicas,
-        max_age=max_age_s,
-        max_bytes=max_bytes,
-        duplicate_window=_DUPLICATES_S,
-    )
-    return await ensure_stream(client, config)
+async def make_stream(client: "Client", name: str, subjects: Sequence[str], **limits: Any) -> bool:
+    """Create a stream with these limits, which are fields of a `StreamConfig`.
 
-
-async def ensure_stream(client: "Client", config: "StreamConfig") -> bool:
-    """Creates a stream; False if there is one of its name already, which is given the protections that it lacks."""
+    Returns False if one of this name exists; it then gets the protections that it lacks.
+    """
     jetstream = client.jetstream(timeout=ANSWER_S)
-    name = str(config.name)
+    s2 = js_api.StoreCompression.S2
+    config = js_api.StreamConfig(name=name, subjects=list(subjects), compression=s2, **limits, **_PROTECTIONS)
     try:
         try:
-            return bool((await jetstream.add_stream(config.evolve(**_PROTECTIONS))).did_create)
+            return bool((await jetstream.add_stream(config)).did_create)
         except js_errors.APIError as error:
             if error.err_code != _NAME_IN_USE:
                 raise

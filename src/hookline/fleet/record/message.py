@@ -13,7 +13,6 @@ from hookline.fleet.record.backlog import Batch
 from hookline.fleet.record.statement import Hash, RecordPlace, Source, Statement
 
 _HEADER = "Hookline"
-_ID = "Nats-Msg-Id"
 _PARTS = 4
 """Parts of a subject: hookline, what it is, team, machine."""
 _LONGEST_HEADER = 4096
@@ -77,13 +76,14 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True):
 
 def messages_of(batch: Batch, place: RecordPlace, most: int) -> Iterator[tuple[bytes, Mapping[str, str]]]:
     """The bodies and headers of a batch: one message, or several for a line that is longer than a message may be."""
-    name = hashlib.sha256(f"{place.source}\n{batch.prev}\n".encode() + batch.lines).hexdigest()[:40]
+    # Without a Nats-Msg-Id: the server would drop the batch if another machine had used that id before.
     pieces = [batch.lines[start : start + most] for start in range(0, len(batch.lines), most)]
     for number, piece in enumerate(pieces, 1):
         envelope = {**msgspec.structs.asdict(place.source), "prev": batch.prev}
         if len(pieces) > 1:
+            name = hashlib.sha256(batch.prev.encode() + batch.lines).hexdigest()[:40]
             envelope |= {"part": number, "parts": len(pieces), "batch": name}
-        yield piece, {_ID: f"{name}.{number}", _HEADER: json.dumps(envelope)}
+        yield piece, {_HEADER: json.dumps(envelope)}
 
 
 async def arrivals(messages: AsyncIterator[Stored]) -> AsyncIterator[Arrival | Stated | Foreign]:

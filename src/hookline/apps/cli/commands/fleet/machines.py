@@ -29,6 +29,7 @@ from hookline.fleet.names import (
     AUDIT_STREAM,
     AUDIT_SUBJECTS,
     MACHINES_BUCKET,
+    MACHINES_BYTES,
     NAME_A_SERVER,
     POLICY_BUCKET,
     record_subjects,
@@ -63,13 +64,15 @@ def _setup(given: argparse.Namespace) -> int:
             client,
             name,
             subjects,
-            replicas=replicas,
-            max_age_s=given.days * _DAY_S,
+            num_replicas=replicas,
+            max_age=given.days * _DAY_S,
             max_bytes=most,
         )
         return {
             name: made,
-            MACHINES_BUCKET: await make_bucket(client, MACHINES_BUCKET, history=1, replicas=replicas),
+            MACHINES_BUCKET: await make_bucket(
+                client, MACHINES_BUCKET, history=1, replicas=replicas, max_bytes=MACHINES_BYTES
+            ),
             POLICY_BUCKET: await make_bucket(client, POLICY_BUCKET, history=HISTORY, replicas=replicas),
         }
 
