@@ -20,7 +20,7 @@ from hookline.guards.catalog import PACKS, PackHook
 from hookline.hook.events import Event, read_event
 
 LIMITS = {"µs for an event, the mean of a pack": 200.0, "s for a backtest": 60.0}
-LISTS = Path(__file__).parent.parent / "tests" / "packs" / "data"
+LISTS = Path(__file__).parent.parent / "tests" / "guards" / "data"
 _RUNS = 3
 
 

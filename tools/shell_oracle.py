@@ -24,7 +24,7 @@ from hookline.guards.shell_eval.wrappers import follow
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Expansion, Text, Word
 
-LISTS = Path(__file__).parent.parent / "tests" / "packs" / "data"
+LISTS = Path(__file__).parent.parent / "tests" / "guards" / "data"
 # A word whose value is only known when it runs.
 UNKNOWN = "?"
 # Words of the grammar that one of the two reads as programs.
