@@ -113,11 +113,15 @@ def read_selection(verdict: "Verdict | None", request: LLMRequest, tools: tuple[
     if verdict is None or verdict.tools is None:
         shared = {"verdict": verdict} if verdict is None or verdict.answer is None else _shared(verdict)
         return Selection(allowed=tools, offered=tools, mode=own.get("mode"), **shared)
-    chosen = verdict.tools.to_dict()
-    if verdict.tools.mode is None:
-        # No hook gave a mode, so the request's own stays.
-        del chosen["mode"]
-    return _restricted(hook_format.overlay_hook_tool_config(own, chosen), tools, **_shared(verdict))
+    return _restricted(chosen_tools(verdict.tools, own), tools, **_shared(verdict))
+
+
+def chosen_tools(chosen: "answers.ToolSelection", own: Mapping[str, Any]) -> HookToolConfig:
+    """The request's own choice of tools with that of hooks laid over it; a mode that no hook gave stays."""
+    changes = chosen.to_dict()
+    if chosen.mode is None:
+        del changes["mode"]
+    return hook_format.overlay_hook_tool_config(own, changes)
 
 
 def limits_of(chosen: Selection | None) -> "tuple[tool_limits.ToolLimit, ...]":

@@ -89,12 +89,6 @@ def overlay_llm_request(request: Mapping[str, Any], changes: Mapping[str, Any]) 
     return wanted
 
 
-def split_system(messages: Sequence[LLMMessage], shown: Sequence[LLMMessage]) -> tuple[list[LLMMessage], list[str]]:
-    """The messages of the conversation, and the texts of the system messages that a hook added."""
-    new = [message["content"] for message in messages if message["role"] == "system" and message not in shown]
-    return [message for message in messages if message["role"] != "system" or message in shown], new
-
-
 def overlay_hook_tool_config(current: Mapping[str, Any], changes: Any) -> HookToolConfig:
     """The tool configuration with a hook's own laid over it, key by key; null unsets a key."""
     given = read_tool_config(changes) or {}

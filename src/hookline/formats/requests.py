@@ -61,8 +61,7 @@ class Api:
         """Return the request as hooks see it; raise FormatError for a shape in which a text could be missed."""
         if not isinstance(native, Mapping):
             raise FormatError("the request", shape_of(native), f"the parameters of {self.name} as a dictionary")
-        config = {name: value for name in self.config if (value := self._parameter(native, name)) is not None}
-        seen: LLMConfig = config  # type: ignore[assignment]
+        seen: LLMConfig = self._parameters(native)  # type: ignore[assignment]
         model = native.get("model")
         request: LLMRequest = {
             "model": model if isinstance(model, str) else "",
@@ -79,18 +78,27 @@ class Api:
         Returns the base itself when they change nothing.
         """
         shown = self.to_hook(base)
-        wanted: Any = overlay_llm_request(shown, hook_request)
+        return _with(base, self.changes(base, shown, overlay_llm_request(shown, hook_request)))
+
+    def changes(self, base: Native, shown: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the base that differ between the request that hooks were shown and the wanted one.
+
+        A parameter that goes has the value `GONE`.
+        """
         changes: dict[str, Any] = {}
         if wanted["model"] != shown["model"]:
             changes["model"] = wanted["model"]
         if wanted["messages"] != shown["messages"]:
             rewritten = rewrite_contents(self.contents(base), wanted["messages"], self.form)
             changes |= self.put_contents(base, rewritten)
-        changes |= self._changed_parameters(base, shown["config"], wanted["config"])
-        choice = wanted.get("toolConfig", {})
-        if choice != shown.get("toolConfig", {}):
-            changes |= self._tools(base, _permission(choice), choice.get("mode"))
-        return _with(base, changes)
+        changes |= self._changed_parameters(base, shown.get("config") or {}, wanted.get("config") or {})
+        before: Any = shown.get("toolConfig") or {}
+        choice: Any = wanted.get("toolConfig") or {}
+        return changes if choice == before else {**changes, **self.changed_choice(base, before, choice)}
+
+    def changed_choice(self, base: Native, _before: HookToolConfig, choice: HookToolConfig) -> dict[str, Any]:
+        """Return the parameters to change for another choice of tools."""
+        return self.restricted(base, _permission(choice), choice.get("mode"))
 
     def with_note(self, native: Native, text: str) -> dict[str, Any]:
         """The request with a hook's note as its last message, for this call only."""
@@ -102,21 +110,23 @@ class Api:
 
         Returns the request itself when all are permitted.
         """
-        return _with(native, self._tools(native, permits, mode))
+        return _with(native, self.restricted(native, permits, mode))
 
     def tool_names(self, native: Native) -> list[str]:
         """The names of the tools that are offered, but those without a name, which the API runs itself."""
         return [name for tool in given(native.get("tools")) or () if (name := self.tool_name(tool)) is not None]
 
     def _choice(self, native: Native) -> HookToolConfig:
-        choice = native.get("tool_choice")
+        if (choice := native.get("tool_choice")) is None:
+            return {}
         mode = self.modes.get(choice) if isinstance(choice, str) else None
         return {"mode": mode} if mode else self.read_choice(choice)
 
     def _written(self, mode: ToolMode) -> Any:
         return self.write_choice(next(word for word, one in self.modes.items() if one == mode))
 
-    def _tools(self, native: Native, permits: Permits, mode: ToolMode | None) -> dict[str, Any]:
+    def restricted(self, native: Native, permits: Permits, mode: ToolMode | None) -> dict[str, Any]:
+        """Return the parameters to change so that only permitted tools are offered."""
         tools = listed(given(native.get("tools")) or (), "tools")
         kept = permitted_tools(tools, permits, self.tool_name)
         is_closed = mode == "NONE" or not kept
@@ -144,18 +154,23 @@ class Api:
         own = [tool for tool in tools if kind_of(tool) in _OWN_TOOLS]
         return {"tools": own if has_calls else [], "tool_choice": GONE}
 
-    def _parameter(self, native: Native, name: str) -> Any:
-        values = (native.get(key) for key in self.config[name])
-        found = next((value for value in values if value is not None), None)
-        read = GENERATION[name]
-        # One stop sequence may be a bare text; an SDK's mark for "not given" is nothing.
-        value = read([found] if name == "stopSequences" and isinstance(found, str) else found)
-        return list(found) if name == "stopSequences" and isinstance(found, tuple) else value
+    def _parameters(self, native: Native) -> dict[str, Any]:
+        """The generation parameters under their names in hook form."""
+        config: dict[str, Any] = {}
+        for name, keys in self.config.items():
+            found = next((native[key] for key in keys if native.get(key) is not None), None)
+            if found is None:
+                continue
+            # One stop sequence may be a bare text; an SDK's mark for "not given" is nothing.
+            sequences = [found] if isinstance(found, str) else list(found) if isinstance(found, tuple) else found
+            value = GENERATION[name](sequences if name == "stopSequences" else found)
+            if value is not None:
+                # As JavaScript writes it: otherwise the whole request has to be written a second time.
+                config[name] = int(value) if type(value) is float and value.is_integer() else value
+        return config
 
-    def _changed_parameters(self, base: Native, told: LLMConfig, wanted: LLMConfig) -> dict[str, Any]:
+    def _changed_parameters(self, base: Native, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
         changes: dict[str, Any] = {}
-        before: Mapping[str, Any] = told
-        after: Mapping[str, Any] = wanted
         for name in GENERATION:
             if before.get(name) == after.get(name):
                 continue

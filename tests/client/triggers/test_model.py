@@ -577,7 +577,7 @@ def test_a_block_needs_no_sdk(
     response: Any = {"candidates": [{"content": {"role": "model", "parts": [{"text": "yo"}]}}]}
     after = asyncio.run(fire_after_model_hook(config, request, response))
     assert (after.should_stop, after.stop_reason, after.response) == (True, "enough", response)
-    remedy = "a hook's response is not used: this needs the package google-genai, which is not installed"
+    remedy = "a hook's changes are not used: this needs the package google-genai, which is not installed"
     said = capsys.readouterr().err
     assert said.count(remedy) == said.count(install_command("genai")) == 2
     assert "fault in hookline" not in said

@@ -6,10 +6,10 @@ from google.genai import types
 
 from hookline.errors import FormatError
 from hookline.formats.genai.request import (
-    append_system_note,
     from_hook_llm_request,
     is_sdk_request,
     to_hook_llm_request,
+    with_note,
 )
 from hookline.protocol.llm import GenerateContentParameters
 
@@ -384,14 +384,14 @@ NOTE = types.Part(text="[System] n")
 def test_a_system_note_is_the_last_text_of_the_request(contents: Any, expected: list[Any]) -> None:
     """It joins the user's last content, or makes a new one after the model's."""
     params = GenerateContentParameters(model="m", contents=contents, config=CONFIG)
-    assert append_system_note(params, "n") == GenerateContentParameters(model="m", contents=expected, config=CONFIG)
+    assert with_note(params, "n") == GenerateContentParameters(model="m", contents=expected, config=CONFIG)
 
 
 def test_a_system_note_leaves_the_callers_objects_alone() -> None:
     """The note is in the request of this call only."""
     content = user(types.Part(text="q"))
     contents = [content]
-    append_system_note(GenerateContentParameters(model="m", contents=contents), "n")
+    with_note(GenerateContentParameters(model="m", contents=contents), "n")
     assert contents == [user(types.Part(text="q"))]
     assert contents[0] is content
 

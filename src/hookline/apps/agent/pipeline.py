@@ -117,7 +117,7 @@ def _select(request: GenerateContentParameters, selection: BeforeToolSelectionHo
         update = {"tool_config": selection.tool_config, "tools": selection.tools}
         request = structs.replace(request, config=request.config.model_copy(update=update))
     if selection.system_message:
-        request = genai_request.append_system_note(request, selection.system_message)
+        request = genai_request.with_note(request, selection.system_message)
     return request
 
 

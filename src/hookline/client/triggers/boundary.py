@@ -2,10 +2,8 @@
 
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from hookline.errors import MissingExtraError
 from hookline.extensions import lazy_module
 from hookline.protocol.events import LIFECYCLE_EVENTS
 from hookline.stderr import warn_user
@@ -15,16 +13,15 @@ if TYPE_CHECKING:
     from hookline.engine import event_table
     from hookline.engine.selection import ToolLimits
     from hookline.engine.system import HookSystem
-    from hookline.protocol import records, results
+    from hookline.protocol import results
     from hookline.protocol.arguments import ToolArguments
     from hookline.protocol.events import HookEventName, SessionFacts
     from hookline.protocol.verdict import Verdict
 else:  # nothing of the engine is loaded while hooks are disabled
     event_table = lazy_module("hookline.engine.event_table")
-    records = lazy_module("hookline.protocol.records")
     results = lazy_module("hookline.protocol.results")
 
-Applied = TypeVar("Applied")
+Made = TypeVar("Made")
 
 
 def system_of(config: "Config") -> "HookSystem | None":
@@ -109,82 +106,13 @@ class _NoSystem:
         raise self._error
 
 
-async def fire_and_apply(
-    config: "Config",
-    event: "HookEventName",
-    fields: Mapping[str, Any],
-    apply: "Callable[[Verdict, Attempt], Applied]",
-    otherwise: Applied,
-) -> Applied:
-    """Return the result of `apply`; `otherwise` if no hook answered, or if hookline failed."""
-    system = system_of(config)
-    verdict = await fire(system, event, fields)
-    if system is None or verdict is None or verdict.answer is None:
-        return otherwise
-    attempt_here = _logged_attempt(system, event)
-    try:
-        return apply(verdict, attempt_here)
-    except Exception as error:  # noqa: BLE001 - the door: the SDK may be missing
-        report(error)
-        if not verdict.blocked and system.blocks_on_fault:
-            verdict = fault_verdict(event, error) or verdict
-        return _undone(otherwise, verdict)
-
-
-def _undone(otherwise: Applied, verdict: "Verdict") -> Applied:
-    """Return the block and the stop of a verdict that could not be applied."""
-    stands: dict[str, Any] = {
-        "blocked": verdict.blocked,
-        "reason": verdict.reason if verdict.blocked else None,
-        "should_stop": verdict.stop,
-        "stop_reason": verdict.stop_reason,
-    }
-    names = {field.name for field in fields(otherwise)}  # type: ignore[arg-type]  # every result is a dataclass
-    changes = {name: value for name, value in stands.items() if name in names}
-    undone: Applied = replace(otherwise, **changes)  # type: ignore[type-var]
-    return undone
-
-
-class Attempt(Protocol):
-    """Returns the result of a function, or `otherwise` if it fails, which is reported."""
-
-    def __call__(self, make: Callable[[], Applied], otherwise: Applied, consequence: str) -> Applied:
-        """Return the result of `make`, or `otherwise`."""
-
-
-def attempt(
-    make: Callable[[], Applied],
-    otherwise: Applied,
-    consequence: str = "hooks had no effect",
-    log: Callable[[str], None] = lambda _: None,
-) -> Applied:
-    """Return the result of `make`, or `otherwise` if it fails. The fault is reported; a block or stop is kept."""
+def attempt(make: Callable[[], Made], otherwise: Made, consequence: str = "hooks had no effect") -> Made:
+    """Return the result of `make`, or `otherwise` if it fails, which is reported."""
     try:
         return make()
-    except MissingExtraError as error:  # not a fault in hookline: installing a package fixes it
-        message = f"{consequence}: {error}"
-        log(message)
-        warn_user(message)
-        return otherwise
-    except Exception as error:  # noqa: BLE001 - the door: the SDK may be missing, or refuse what a hook wrote
+    except Exception as error:  # noqa: BLE001 - the door: a fault in hookline never stops the agent
         report(error, consequence)
         return otherwise
-
-
-def _logged_attempt(system: "HookSystem", event: "HookEventName") -> Attempt:
-    """`attempt` that logs, too, what can't be applied for lack of a package."""
-
-    def log(message: str) -> None:
-        text = f"{event}: {message}"
-        record = records.AdviceRecord(level=records.LogLevel.WARN, message=text, event=event.value)
-        system.get_log().write(record)
-
-    def try_it(make: Callable[[], Applied], otherwise: Applied, consequence: str) -> Applied:
-        if system.blocks_on_fault and event_table.EVENT_TABLE[event].can_block:
-            return make()  # `fire_and_apply` makes a block of the fault
-        return attempt(make, otherwise, consequence, log)
-
-    return try_it
 
 
 def report(error: Exception, consequence: str = "hooks had no effect") -> None:

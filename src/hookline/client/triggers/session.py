@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hookline.client.triggers.boundary import fire, fire_and_apply, system_of
+from hookline.client.triggers.boundary import fire, system_of
 from hookline.client.triggers.results import (
     AfterAgentHookResult,
     BeforeAgentHookResult,
@@ -108,7 +108,7 @@ async def apply_pre_compress_hook(config: "Config", trigger: "PreCompressTrigger
 
 async def apply(kind: type[Result], config: "Config", event: HookEventName, fields: Mapping[str, Any]) -> Result:
     """Return the decision of an event's hooks as this kind of result."""
-    return await fire_and_apply(config, event, fields, lambda verdict, _: result_of(kind, verdict), kind())
+    return result_of(kind, await fire(system_of(config), event, fields))
 
 
 def after_agent_fields(prompt: str, prompt_response: str, *, stop_hook_active: bool) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""The conversation as google-genai writes it: contents and parts as objects, as JSON in either spelling, or as strings.
-
-This module is the `ContentFormat` of google-genai.
-"""
+"""The conversation of google-genai: contents and parts as objects, as JSON in either spelling, or as strings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +10,9 @@ from hookline.errors import FormatError
 from hookline.formats import parts as shared
 from hookline.formats.conversation import Turn
 from hookline.formats.genai import sdk
-from hookline.formats.hook_format import Role
+from hookline.formats.hook_format import Role, listed
+from hookline.formats.messages import SystemPrompt
 from hookline.formats.native import shape_of
-from hookline.protocol.llm import LLMMessage
 
 _EXPECTED = """a string, a Content, a Part, or their JSON, such as {"role": "user", "parts": [{"text": "hi"}]}"""
 _CALLS = ("function_call", "tool_call", "executable_code")
@@ -46,66 +43,32 @@ _CONTENT = frozenset({"role", "parts"})
 _NO_CONTENT = object()
 
 
-def read(content: Any) -> Turn:
-    """Return the content as a turn."""
-    parts = parts_of(content)
-    payloads = _payloads_of(parts)
-    message = _message(content, parts)
-    has_call, has_response = not payloads.isdisjoint(_CALLS), not payloads.isdisjoint(_RESPONSES)
-    return Turn(content, message["role"], message["content"], has_call, has_response)
-
-
-def _message(content: Any, parts: Sequence[Any]) -> LLMMessage:
-    """Return the role and the text of a content; the text may be empty."""
-    if isinstance(content, Mapping):
-        role = content.get("role") if "parts" in content or "role" in content else _role_of_parts(parts)
-    else:
-        role = getattr(content, "role", None) if hasattr(content, "parts") else _role_of_parts(parts)
-    return {"role": role if role in ("model", "system") else "user", "content": "".join(_texts(parts))}
-
-
-def _role_of_parts(parts: Sequence[Any]) -> Role:
-    return "user" if _payloads_of(parts).isdisjoint(_CALLS) else "model"
-
-
-def make(role: Role, text: str) -> Any:
+def new_content(role: Role, text: str) -> Any:
     """Return a new content with this text alone."""
     types = sdk.types()
     return types.Content(role=role, parts=[types.Part(text=text)])
 
 
-def with_text(content: Any, text: str) -> Any:
-    """Return the content with another text."""
-    return with_parts(content, replace_text(parts_of(content), text))
-
-
-def without_text(content: Any) -> Any | None:
-    """Return the content without its text, or None if nothing is left of it."""
-    left = remove_text(parts_of(content))
-    return with_parts(content, left) if left else None
-
-
-def read_messages(contents: Any) -> list[LLMMessage]:
-    """Return the conversation as hooks see it; raise FormatError for contents in which they would miss a text."""
+def checked(contents: Any) -> list[Any]:
+    """Return the contents as a list; raise FormatError for contents in which hooks would miss a text."""
     if contents is None:
         raise FormatError("contents", shape_of(contents), _EXPECTED)
-    found = enumerate(contents if isinstance(contents, list | tuple) else [contents])
-    messages = [_message(content, check_content(content, f"contents[{number}]")) for number, content in found]
-    return [message for message in messages if message["content"]]
+    found = listed(contents)
+    for number, content in enumerate(found):
+        check_content(content, f"contents[{number}]")
+    return found
 
 
-def check_content(content: Any, where: str) -> Sequence[Any]:
-    """Return the parts of a content; raise FormatError if hooks would miss a text in it."""
+def check_content(content: Any, where: str) -> None:
+    """Raise FormatError for a content in which hooks would miss a text."""
     is_json = isinstance(content, Mapping)
     if is_json and not (content and (content.keys() <= _CONTENT or not is_content(content))):
         raise FormatError(where, shape_of(content), _EXPECTED)
-    parts = parts_of(content)
-    for part in parts:
+    for part in parts_of(content):
         if not (type(part) is dict and type(part.get("text")) is str and part.keys() <= _FIELDS) and not _is_part(part):
             unknown = unknown_fields(part) if isinstance(part, Mapping) else []
             with_unknown = f" with a part that has the unknown {', '.join(unknown)}" if unknown else ""
             raise FormatError(where, f"{shape_of(content)}{with_unknown}", _EXPECTED)
-    return parts
 
 
 def field(value: Any, name: str) -> Any:
@@ -211,12 +174,12 @@ def has_call(content: Any) -> bool:
 
 def replace_text(parts: Sequence[Any], text: str) -> list[Any]:
     """Return the parts with another text; a part that loses its text but carries a signature stays."""
-    return shared.replace_text(parts, text, _FORM)
+    return shared.replace_text(parts, text, FORM)
 
 
 def replace_texts(parts: Sequence[Any], texts: Sequence[str]) -> list[Any]:
     """Return the parts with one text for each text part, in order."""
-    return shared.replace_texts(parts, texts, _FORM)
+    return shared.replace_texts(parts, texts, FORM)
 
 
 def remove_text(parts: Sequence[Any]) -> list[Any]:
@@ -263,13 +226,12 @@ _PAYLOAD_NAMES = [(name, _camel(name)) for name in _PAYLOADS]
 
 
 class _Form:
-    """The functions that `formats/parts.py` needs for these parts."""
+    """The `ContentFormat` and the `PartFormat` of google-genai."""
 
     text_of_part = staticmethod(text_of_part)
     is_thought = staticmethod(is_thought)
 
-    @staticmethod
-    def part_with_text(part: Any, text: str) -> Any | None:
+    def part_with_text(self, part: Any, text: str) -> Any | None:
         """Return the part with this text, or None when nothing is left of it."""
         if isinstance(part, str):
             return text or None
@@ -278,5 +240,34 @@ class _Form:
         # The model expects its signature back, even with an empty text.
         return with_fields(part, text=text) if text or field(part, "thought_signature") is not None else None
 
+    def read(self, content: Any) -> Turn:
+        """Return the content as a turn."""
+        if isinstance(content, SystemPrompt):
+            return Turn(content, "system", content.value)
+        parts = parts_of(content)
+        payloads = _payloads_of(parts)
+        has_call, has_response = not payloads.isdisjoint(_CALLS), not payloads.isdisjoint(_RESPONSES)
+        if isinstance(content, Mapping):
+            given = content.get("role") if is_content(content) else None
+        else:
+            given = getattr(content, "role", None)
+        if given is None and has_call and not is_content(content):
+            given = "model"  # the SDK makes the contents of bare parts
+        role: Any = given if given in ("model", "system") else "user"
+        return Turn(content, role, "".join(_texts(parts)), has_call, has_response)
 
-_FORM = _Form()
+    def make(self, role: Role, text: str) -> Any:
+        """Return a new content; the API refuses one with the role `system`, so that is a prompt."""
+        return SystemPrompt(text) if role == "system" else new_content(role, text)
+
+    def with_text(self, content: Any, text: str) -> Any:
+        """Return the content with another text."""
+        return with_parts(content, replace_text(parts_of(content), text))
+
+    def without_text(self, content: Any) -> Any | None:
+        """Return the content without its text, or None if nothing is left of it."""
+        left = remove_text(parts_of(content))
+        return with_parts(content, left) if left else None
+
+
+FORM = _Form()

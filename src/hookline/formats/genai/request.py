@@ -1,39 +1,34 @@
 """Model requests: the SDK's, and what hooks see and change of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from hookline.formats.conversation import rewrite_contents
+from hookline.formats import requests
 from hookline.formats.genai import contents, sdk
 from hookline.formats.genai.contents import (
     field,
     fields,
     has_call,
     is_content,
+    new_content,
     parts_of,
     snake,
     texts_of,
     with_fields,
     with_parts,
 )
-from hookline.formats.genai.tool_config import apply_tool_config, to_hook_tool_config
-from hookline.formats.genai.tools import without_forbidden
-from hookline.formats.hook_format import (
-    GENERATION,
-    listed,
-    message_text,
-    overlay_llm_request,
-    split_system,
-)
-from hookline.protocol.llm import GenerateContentParameters, LLMConfig, LLMMessage, LLMRequest
+from hookline.formats.genai.tool_config import apply_tool_config, overlay_tool_config, to_hook_tool_config
+from hookline.formats.genai.tools import declared_names, permitted_tools, without_forbidden
+from hookline.formats.hook_format import GENERATION, listed, message_text, overlay_llm_request
+from hookline.formats.messages import split_prompt
+from hookline.protocol.llm import GenerateContentParameters, HookToolConfig, LLMRequest, ToolMode
 from hookline.protocol.text.strings import whole_text
 
-_ATTRIBUTES = {name: snake(name) for name in GENERATION}
-# Longer numbers have an exponent in JavaScript.
-_LIMIT = 2**31
+# Names on the wire, with the SDK's attributes.
 _REQUEST = {name: snake(name) for name in ("model", "contents", "config", "generationConfig")}
+_CONFIG = {name: snake(name) for name in (*GENERATION, "systemInstruction", "tools", "toolConfig")}
 
 
 def is_sdk_request(value: Any) -> bool:
@@ -48,17 +43,7 @@ def to_hook_llm_request(params: Any) -> LLMRequest:
 
     Raises FormatError for contents in which a text could be missed, such as those of another API.
     """
-    given = fields(params, _REQUEST)
-    config = given["config"] or given["generationConfig"]
-    request: LLMRequest = {
-        "model": given["model"] or "",
-        "messages": contents.read_messages(given["contents"]),
-        "config": _to_hook_config(config),
-    }
-    tool_config = None if config is None else field(config, "tool_config")
-    if tool_config is not None and (chosen := to_hook_tool_config(tool_config)):
-        request["toolConfig"] = chosen
-    return request
+    return _API.to_hook(_flat(params))
 
 
 def from_hook_llm_request(
@@ -68,14 +53,11 @@ def from_hook_llm_request(
 
     Returns the base itself when the hook changes nothing. System messages become part of the base's system instruction.
     """
+    if base is None:
+        return _new_request(overlay_llm_request({"model": "", "messages": [], "config": {}}, hook_request))
+    shown = to_hook_llm_request(base)
     replaces = message_text(hook_request.get("systemInstruction")) is not None
-    if base is not None:
-        shown = to_hook_llm_request(base)
-        return write_request(base, shown, overlay_llm_request(shown, hook_request), replaces_instruction=replaces)
-    empty = GenerateContentParameters(model="", contents=[])
-    shown = to_hook_llm_request(empty)
-    wanted = overlay_llm_request(shown, hook_request)
-    return _written(empty, shown, wanted, wanted["messages"], None)
+    return write_request(base, shown, overlay_llm_request(shown, hook_request), replaces_instruction=replaces)
 
 
 def write_request(
@@ -90,99 +72,34 @@ def write_request(
     Returns the base itself when there is none. `replaces_instruction` makes system messages that hooks added take the
     place of the base's system instruction, which hooks are not shown.
     """
-    messages, texts = wanted["messages"], list[str]()
-    if messages is not shown["messages"]:
-        messages, texts = split_system(messages, shown["messages"])
-    current = field(base.config, "system_instruction")
-    return _written(base, shown, wanted, messages, _instruct(current, texts, is_replaced=replaces_instruction))
+    given = _flat(base)
+    if not replaces_instruction:
+        return _with(base, _API.changes(given, shown, wanted))
+    changes = _API.changes({**given, "systemInstruction": None}, shown, wanted)
+    if changes.get("systemInstruction") == "".join(texts_of(given["systemInstruction"])):
+        del changes["systemInstruction"]  # it keeps its form
+    return _with(base, changes)
 
 
-def _written(
-    base: GenerateContentParameters,
-    shown: Mapping[str, Any],
-    wanted: Mapping[str, Any],
-    messages: list[LLMMessage],
-    instruction: Any,
+def tool_names(native: GenerateContentParameters) -> list[str]:
+    """The names of the functions that are offered, but not those of the tools that the API runs itself."""
+    return declared_names(field(native.config, "tools"))
+
+
+def offer(
+    native: GenerateContentParameters, permits: Callable[[str], bool], mode: ToolMode | None = None
 ) -> GenerateContentParameters:
-    contents_now = base.contents
-    if messages != shown["messages"]:
-        contents_now = rewrite_contents(listed(base.contents), messages, contents)
-    config = _apply_config(base.config, shown, wanted, instruction)
-    if wanted["model"] == shown["model"] and contents_now is base.contents and config is base.config:
-        return base
-    return replace(base, model=wanted["model"] or base.model, contents=contents_now, config=config)
+    """The request with those of its functions that a `Selection` permits, and with its mode.
+
+    Tools that the API runs itself are permitted by their names in the SDK, such as `google_search`.
+    """
+    return _with(native, _API.restricted(_flat(native), permits, mode))
 
 
-def append_system_note(params: GenerateContentParameters, text: str) -> GenerateContentParameters:
+def with_note(params: GenerateContentParameters, text: str) -> GenerateContentParameters:
     """The request with a last text part for the model's eyes; the caller's own objects stay as they are."""
     *earlier, last = listed(params.contents) or [[]]
     return replace(params, contents=[*earlier, *_with_note(last, whole_text(f"[System] {text}"))])
-
-
-def _with_note(content: Any, note: str) -> list[Any]:
-    if isinstance(content, list | tuple):
-        return [[*content, note]]
-    if not is_content(content):
-        # The SDK makes one content of neighbouring strings and parts, but a call is the model's.
-        return [content, contents.make("user", note) if has_call(content) else note]
-    if field(content, "role") not in ("user", None):
-        return [content, contents.make("user", note)]
-    return [_with_part(content, note)]
-
-
-def _with_part(content: Any, text: str) -> Any:
-    part = {"text": text} if isinstance(content, Mapping) else sdk.types().Part(text=text)
-    return with_parts(content, [*parts_of(content), part])
-
-
-def _apply_config(config: Any, shown: Mapping[str, Any], wanted: Mapping[str, Any], instruction: Any) -> Any:
-    before, after = shown.get("config") or {}, wanted.get("config") or {}
-    changes: dict[str, Any] = {
-        attribute: after.get(name) for name, attribute in _ATTRIBUTES.items() if after.get(name) != before.get(name)
-    }
-    changes |= _changed_tools(config, shown.get("toolConfig") or {}, wanted.get("toolConfig") or {})
-    if instruction is not field(config, "system_instruction"):
-        changes["system_instruction"] = instruction
-    if not changes:
-        return config
-    return sdk.types().GenerateContentConfig(**changes) if config is None else with_fields(config, **changes)
-
-
-def _changed_tools(config: Any, shown: Any, wanted: Any) -> dict[str, Any]:
-    if wanted == shown:
-        return {}
-    tools = field(config, "tools")
-    kept = without_forbidden(tools, wanted)
-    changes = {} if kept is tools else {"tools": kept}
-    return {**changes, "tool_config": apply_tool_config(field(config, "tool_config"), shown, wanted)}
-
-
-def _instruct(current: Any, texts: list[str], *, is_replaced: bool) -> Any:
-    """The system instruction with these texts after it, or in its place; the same object when nothing changes."""
-    text = "\n\n".join(texts)
-    if not text:
-        return current
-    if current is None or is_replaced:
-        return current if current is not None and "".join(texts_of(current)) == text else text
-    if isinstance(current, str):
-        return f"{current}\n\n{text}"
-    return _with_part(current, f"\n\n{text}") if is_content(current) else [*listed(current), f"\n\n{text}"]
-
-
-def _to_hook_config(config: Any) -> LLMConfig:
-    if config is None:
-        return {}
-    values = fields(config, _ATTRIBUTES).items()
-    seen: Any = {name: _plain(value) for name, value in values if value is not None}
-    shown: LLMConfig = seen
-    return shown
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return list(value)
-    # As JavaScript writes it: otherwise the whole request has to be written a second time.
-    return int(value) if type(value) is float and value.is_integer() and abs(value) < _LIMIT else value
 
 
 def read_options(request: GenerateContentParameters) -> LLMRequest:
@@ -191,3 +108,96 @@ def read_options(request: GenerateContentParameters) -> LLMRequest:
     options: Any = {"config": seen["config"], "toolConfig": seen.get("toolConfig", {})}
     wanted: LLMRequest = options
     return wanted
+
+
+class _GenAI(requests.Api):
+    """Tools are restricted by a configuration that is for functions alone."""
+
+    def changed_choice(self, base: requests.Native, before: HookToolConfig, choice: HookToolConfig) -> dict[str, Any]:
+        tools, tool_config = base["tools"], base["tool_choice"]
+        kept = without_forbidden(tools, choice)
+        changes = {} if kept is tools else {"tools": kept}
+        return {**changes, "tool_choice": apply_tool_config(tool_config, before, choice)}
+
+    def restricted(self, native: requests.Native, permits: requests.Permits, mode: ToolMode | None) -> dict[str, Any]:
+        tools, tool_config = native["tools"], native["tool_choice"]
+        kept = permitted_tools(tools, permits)
+        wanted = tool_config if mode is None else overlay_tool_config(tool_config, {"mode": mode})
+        changes = {} if kept is tools else {"tools": kept}
+        return changes if wanted is tool_config else {**changes, "tool_choice": wanted}
+
+
+def _put_contents(native: requests.Native, rewritten: Sequence[Any]) -> dict[str, Any]:
+    text, left = split_prompt(rewritten)
+    current = native["systemInstruction"]
+    return {"contents": left} if text is None else {"contents": left, "systemInstruction": _instruct(current, text)}
+
+
+_API = _GenAI(
+    name="google-genai",
+    form=contents.FORM,
+    contents=lambda native: contents.checked(native["contents"]),
+    put_contents=_put_contents,
+    config={name: (name,) for name in GENERATION},
+    modes={},
+    read_choice=to_hook_tool_config,
+    tool_name=lambda _: None,
+)
+
+
+def _flat(params: Any) -> dict[str, Any]:
+    """The request and its configuration as one dictionary, as the other APIs have it."""
+    given = fields(params, _REQUEST)
+    config = given["config"] or given["generationConfig"]
+    flat = {"model": given["model"], "contents": given["contents"], **fields(config, _CONFIG)}
+    return {**flat, "tool_choice": flat.pop("toolConfig")}
+
+
+def _with(params: GenerateContentParameters, changes: Mapping[str, Any]) -> GenerateContentParameters:
+    """The request with these changes, and with its own objects for everything else."""
+    if not changes:
+        return params
+    given = {name: None if value is requests.GONE else value for name, value in changes.items()}
+    model, new_contents = given.pop("model", None) or params.model, given.pop("contents", params.contents)
+    if "tool_choice" in given:
+        given["toolConfig"] = given.pop("tool_choice")
+    attributes = {_CONFIG[name]: value for name, value in given.items()}
+    if not attributes:
+        config = params.config
+    elif params.config is None:
+        config = sdk.types().GenerateContentConfig(**attributes)
+    else:
+        config = with_fields(params.config, **attributes)
+    return replace(params, model=model, contents=new_contents, config=config)
+
+
+def _new_request(wanted: Mapping[str, Any]) -> GenerateContentParameters:
+    """A request of a hook alone: its system messages stay where they are."""
+    empty = GenerateContentParameters(model="", contents=[])
+    made = [new_content(message["role"], message["content"]) for message in wanted["messages"]]
+    return replace(write_request(empty, {**wanted, "model": "", "config": {}, "toolConfig": {}}, wanted), contents=made)
+
+
+def _with_note(content: Any, note: str) -> list[Any]:
+    if isinstance(content, list | tuple):
+        return [[*content, note]]
+    if not is_content(content):
+        # The SDK makes one content of neighbouring strings and parts, but a call is the model's.
+        return [content, new_content("user", note) if has_call(content) else note]
+    if field(content, "role") not in ("user", None):
+        return [content, new_content("user", note)]
+    return [_with_part(content, note)]
+
+
+def _with_part(content: Any, text: str) -> Any:
+    part = {"text": text} if isinstance(content, Mapping) else sdk.types().Part(text=text)
+    return with_parts(content, [*parts_of(content), part])
+
+
+def _instruct(current: Any, text: str) -> Any:
+    """The system instruction with a text after it."""
+    if current is None:
+        return text
+    if isinstance(current, str):
+        return f"{current}\n\n{text}"
+    return _with_part(current, f"\n\n{text}") if is_content(current) else [*listed(current), f"\n\n{text}"]

@@ -74,15 +74,18 @@ def to_hook_llm_response(response: Any) -> LLMResponse:
     return seen
 
 
-def from_hook_llm_response(hook_response: Mapping[str, Any]) -> "GenerateContentResponse":
-    """An SDK response of text parts only; a bare `text` counts as the only candidate."""
+def from_hook_llm_response(hook_response: Mapping[str, Any], base: Any = None) -> "GenerateContentResponse":
+    """The response with the hooks' texts in place of the originals; the base itself when nothing changes.
+
+    Without a base it is a new response of text parts only. A bare `text` counts as the only candidate.
+    """
     text = hook_response.get("text")
     candidates = hook_candidates(hook_response) or ([{"content": text}] if isinstance(text, str) else [])
     response: GenerateContentResponse = sdk.types().GenerateContentResponse(
         candidates=[_from_hook_candidate(candidate) for candidate in candidates],
         usage_metadata=_from_hook_usage(hook_response.get("usageMetadata")),
     )
-    return response
+    return response if base is None else replace_response_text(base, response)
 
 
 def replace_response_text(original: Any, modified: Any) -> "GenerateContentResponse":

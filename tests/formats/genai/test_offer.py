@@ -68,7 +68,7 @@ def test_a_response_with_another_text() -> None:
     call = types.Part(function_call=types.FunctionCall(name="read", args={}))
     content = types.Content(role="model", parts=[types.Part(text="secret"), call])
     response = types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
-    changed = genai.from_hook_llm_response({"text": "[gone]"}, response)
+    changed: Any = genai.from_hook_llm_response({"text": "[gone]"}, response)
     assert [part.text for part in changed.candidates[0].content.parts] == ["[gone]", None]
     assert genai.from_hook_llm_response(genai.to_hook_llm_response(response), response) is response
     assert genai.from_hook_llm_response({"text": "Later."}).text == "Later."
