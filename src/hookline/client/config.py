@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import ConfigSource, FiredBy, HookOptions, OnError
 from hookline.protocol.events import SessionFacts
 from hookline.settings.read.files import MOST_PROBLEMS, Layer, Problem, first_problems, read_layer
@@ -24,14 +25,30 @@ from hookline.settings.read.source import FileWatch, SettingsSource
 from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
+    import uuid
+
+    from hookline.dialects import registry
+    from hookline.engine import system as engine
     from hookline.engine.system import HookSystem
     from hookline.hook import Event, Hook
+    from hookline.log.redact import redactor as redaction
     from hookline.log.redact.redactor import Redactor
     from hookline.log.write.logger import LogSink
     from hookline.protocol.messages import MessageBus
     from hookline.protocol.observer import HookObserver
+    from hookline.settings import canary
+    from hookline.settings.agents import files as agent_files
     from hookline.settings.agents.files import UnreadAgent
+    from hookline.settings.decode import settings as decoding
     from hookline.settings.decode.settings import Settings
+else:  # most programs need few of these, and none while hooks are disabled
+    uuid = lazy_module("uuid")
+    registry = lazy_module("hookline.dialects.registry")
+    engine = lazy_module("hookline.engine.system")
+    redaction = lazy_module("hookline.log.redact.redactor")
+    canary = lazy_module("hookline.settings.canary")
+    agent_files = lazy_module("hookline.settings.agents.files")
+    decoding = lazy_module("hookline.settings.decode.settings")
 
 # Loaded while there are descriptors to load them with; see `client/triggers/boundary.py: fault_verdict`.
 _FOR_A_BLOCK = ("hookline.engine.event_table", "hookline.protocol.results")
@@ -140,11 +157,9 @@ class Config:
         return self._hook_system or self._make_hook_system()
 
     def _make_hook_system(self) -> "HookSystem":
-        from hookline.engine.system import HookSystem  # noqa: PLC0415 - nothing of the engine is loaded while disabled
-
         with self._lock:
             if self._hook_system is None:
-                self._hook_system = HookSystem(
+                self._hook_system = engine.HookSystem(
                     facts=self.session_facts,
                     source=self._source,
                     environ=self._environ,
@@ -196,12 +211,10 @@ class Config:
 
     def get_redactor(self) -> "Redactor":
         """Keeps secrets out of whatever is written about this session: the same one that the log uses."""
-        from hookline.log.redact.redactor import Redactor  # noqa: PLC0415 - not loaded while hooks are disabled
-
         with self._lock:
             if self._redactor is None:
                 system, patterns = self.get_hook_system(), self.get_settings().options.redact
-                self._redactor = Redactor(patterns, self._environ) if system is None else system.redactor
+                self._redactor = redaction.Redactor(patterns, self._environ) if system is None else system.redactor
                 self._redactor.use(patterns)  # a system that is not initialized has not read them yet
         return self._redactor
 
@@ -211,9 +224,7 @@ class Config:
 
     def get_settings(self) -> "Settings":
         """Everything that the layers say about hooks, decoded."""
-        from hookline.settings.decode.settings import decode_settings  # noqa: PLC0415 - not loaded while hooks are disabled
-
-        return decode_settings(self._source.layers)
+        return decoding.decode_settings(self._source.layers)
 
     def has_changed(self) -> bool:
         """Whether a settings file has changed since it was read; looks again after two milliseconds at the earliest."""
@@ -244,10 +255,8 @@ class Config:
         """The other agents that have hooks here which are not read; none for settings that were named or given."""
         if not self._has_usual_places:
             return ()
-        from hookline.settings.agents.files import unread_agents  # noqa: PLC0415 - reads all their files
-
         read = {layer.dialect for layer in self._source.layers}
-        return unread_agents(read, Path(self._working_dir), self._paths.environ or os.environ)
+        return agent_files.unread_agents(read, Path(self._working_dir), self._paths.environ or os.environ)
 
     def get_user_file(self) -> Path:
         """The user's settings file."""
@@ -274,9 +283,7 @@ class Config:
         """A file that was named: which means that it is trusted, and that its hooks shall run."""
         if not self._dialects:
             return read_layer(file, ConfigSource.PROJECT)
-        from hookline.settings.agents.files import read_as  # noqa: PLC0415 - few programs read other agents' files
-
-        layer = read_as(self._dialects[0], file, ConfigSource.PROJECT)
+        layer = agent_files.read_as(self._dialects[0], file, ConfigSource.PROJECT)
         return layer._replace(values={**layer.values, "enableHooks": True})
 
     def _read_usual(self, watch: FileWatch) -> tuple[Layer, ...]:
@@ -302,9 +309,10 @@ class Config:
         layers = (*layers, *self._canary(watch), *self._policy(watch, layers[-1]))
         if not dialects:
             return layers
-        from hookline.settings.agents.files import read_agents  # noqa: PLC0415 - few programs read other agents' files
-
-        return (*layers, *read_agents(dialects, Path(self._working_dir), self._paths.environ or os.environ, watch))
+        return (
+            *layers,
+            *agent_files.read_agents(dialects, Path(self._working_dir), self._paths.environ or os.environ, watch),
+        )
 
     def _policy(self, watch: FileWatch, system: Layer | None = None) -> tuple[Layer, ...]:
         """The company's policy, where the system's settings name one: whatever else a program or a person names."""
@@ -328,15 +336,11 @@ class Config:
         watch.watch(path)
         if watch.stamps[path] is None:
             return ()
-        from hookline.settings.canary import canary_layers  # noqa: PLC0415 - hardly ever there
-
-        return canary_layers(path)
+        return canary.canary_layers(path)
 
 
 def new_session_id() -> str:
     """An identifier for a session that was not given one."""
-    import uuid  # noqa: PLC0415 - slow to load, and most programs give their own
-
     return str(uuid.uuid4())
 
 
@@ -347,11 +351,11 @@ def _known_dialects(
         raise TypeError(f"dialects is {dialects!r}; expected a list of names, such as ['claude']")
     if not dialects:
         return ()
-    from hookline.dialects.registry import FOREIGN_DIALECTS  # noqa: PLC0415 - few programs name any
-
     for name in dialects:
-        if name not in FOREIGN_DIALECTS:
-            raise ValueError(f"{name!r} is not an agent whose files are read; these are {', '.join(FOREIGN_DIALECTS)}")
+        if name not in registry.FOREIGN_DIALECTS:
+            raise ValueError(
+                f"{name!r} is not an agent whose files are read; these are {', '.join(registry.FOREIGN_DIALECTS)}"
+            )
     if settings is not None:
         raise ValueError("dialects are about files, and settings are given in code")
     if files is not None and len(dialects) > 1:

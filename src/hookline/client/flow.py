@@ -5,8 +5,6 @@ is sent what they return; where that is awaitable, what it comes to. `run` does 
 runs the tool itself, such as an MCP gateway, the two halves are used alone: `before_tool` and `after_tool`.
 """
 
-# ruff: noqa: PLC0415 - the engine's words are loaded on use, so that nothing of it is loaded while hooks are disabled
-
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, replace
@@ -15,13 +13,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hookline.client.triggers.results import AskReason, OnAsk, ToolCall, ToolResult, to_tool_result
+from hookline.extensions import lazy_module
 from hookline.protocol.arguments import ToolArguments, own_copy
 from hookline.protocol.events import HookEventName
 
 if TYPE_CHECKING:
+    from hookline.protocol import answers, constants, records, verdict
     from hookline.protocol.records import AnswerRecord, LogRecord
+    from hookline.protocol.text import call_summary, outcome_words
     from hookline.protocol.text.outcome_words import UserAnswer
     from hookline.protocol.verdict import HookExecutionResult, Verdict
+else:  # nothing of the engine is loaded while hooks are disabled
+    answers = lazy_module("hookline.protocol.answers")
+    constants = lazy_module("hookline.protocol.constants")
+    records = lazy_module("hookline.protocol.records")
+    verdict = lazy_module("hookline.protocol.verdict")
+    call_summary = lazy_module("hookline.protocol.text.call_summary")
+    outcome_words = lazy_module("hookline.protocol.text.outcome_words")
 
 Result = TypeVar("Result")
 Flow = Generator[Callable[[], Any], Any, Result]
@@ -131,8 +139,9 @@ def before_tool(host: Host, call: ToolCall, rules: ToolArguments | None) -> Flow
     if rules is not None and rules.fault is not None:
         return refused(host, call, f"its arguments can't be used: {rules.fault}")
     fields = {"tool_name": call.name, "tool_input": arguments}
-    verdict = yield partial(host.fire, HookEventName.BEFORE_TOOL, fields, call.mcp_context, arguments=rules)
-    call = judged(call, verdict)
+    call = judged(
+        call, (yield partial(host.fire, HookEventName.BEFORE_TOOL, fields, call.mcp_context, arguments=rules))
+    )
     if not call.ask:
         return call
     if host.on_ask is None:
@@ -158,23 +167,23 @@ def after_tool(host: Host, call: ToolCall, output: Any) -> Flow[ToolResult]:
     return applied(result, call.verdict, after)
 
 
-def judged(call: ToolCall, verdict: "Verdict | None") -> ToolCall:
+def judged(call: ToolCall, before: "Verdict | None") -> ToolCall:
     """The call as its BeforeTool hooks decided."""
-    if verdict is None or verdict.answer is None:
-        return replace(call, verdict=verdict)
+    if before is None or before.answer is None:
+        return replace(call, verdict=before)
     return replace(
         call,
-        arguments=call.arguments if verdict.arguments is None else verdict.arguments,
-        changed=verdict.arguments is not None,
-        blocked=verdict.blocked,
-        reason=verdict.reason,
-        ask=verdict.ask,
-        note=verdict.note,
-        context=verdict.context,
-        stop=verdict.stop,
-        stop_reason=verdict.stop_reason,
-        decided_by=verdict.deciders if verdict.blocked or verdict.ask or verdict.stop else (),
-        verdict=verdict,
+        arguments=call.arguments if before.arguments is None else before.arguments,
+        changed=before.arguments is not None,
+        blocked=before.blocked,
+        reason=before.reason,
+        ask=before.ask,
+        note=before.note,
+        context=before.context,
+        stop=before.stop,
+        stop_reason=before.stop_reason,
+        decided_by=before.deciders if before.blocked or before.ask or before.stop else (),
+        verdict=before,
     )
 
 
@@ -185,20 +194,17 @@ def answered(host: Host, call: ToolCall, answer: object, why_not: str | None = N
     """
     if not isinstance(answer, bool):
         raise TypeError(f"the answer of on_ask is {answer!r}; expected True or False")
-    from hookline.protocol.text.outcome_words import UserAnswer
-
-    host.write(answer_record(call, UserAnswer.YES if answer else UserAnswer.NO, host.asked, why_not))
+    word = outcome_words.UserAnswer.YES if answer else outcome_words.UserAnswer.NO
+    host.write(answer_record(call, word, host.asked, why_not))
     reason = call.reason if answer or why_not is None else f"{call.reason} ({why_not})"
     return replace(call, ask=False, blocked=not answer, reason=reason)
 
 
 def answer_record(call: ToolCall, answer: "UserAnswer", asked: str, why: str | None = None) -> "AnswerRecord":
     """The record of an answer about a call; `why` is the reason for it, where there is one."""
-    from hookline.protocol.text.outcome_words import UserAnswer
-
     by = f" (asked by {', '.join(call.decided_by)})" if call.decided_by else ""
     shown = f"{asked} answered {answer}{by}" if why is None else f"{answer}{by}: {why}"
-    return _answer_record(call, shown, answer=answer.value, asked=asked, blocked=answer is UserAnswer.NO)
+    return _answer_record(call, shown, answer=answer.value, asked=asked, blocked=answer is outcome_words.UserAnswer.NO)
 
 
 def unasked_record(call: ToolCall, why: str, *, blocked: bool = True) -> "AnswerRecord":
@@ -207,16 +213,13 @@ def unasked_record(call: ToolCall, why: str, *, blocked: bool = True) -> "Answer
 
 
 def _answer_record(call: ToolCall, shown: str, **facts: Any) -> "AnswerRecord":
-    from hookline.protocol.records import AnswerRecord, LogLevel
-    from hookline.protocol.text.call_summary import call_of
-
-    return AnswerRecord(
-        level=LogLevel.INFO if "asked" in facts else LogLevel.WARN,
+    return records.AnswerRecord(
+        level=records.LogLevel.INFO if "asked" in facts else records.LogLevel.WARN,
         message=f"BeforeTool {call.name}: {shown}",
         fire=None if call.verdict is None else call.verdict.fire,
         event="BeforeTool",
         subject=call.name,
-        call=call_of(call.arguments),
+        call=call_summary.call_of(call.arguments),
         reason=call.reason,
         by=call.decided_by,
         **facts,
@@ -228,21 +231,18 @@ def refused(host: Host, call: ToolCall, why: str, *, by: tuple[str, ...] = (), i
 
     `is_invalid` is for arguments that can't be used, which is an error of the call.
     """
-    from hookline.protocol.answers import deny
-    from hookline.protocol.verdict import Verdict
-
     reason = f"{call.name} was not run: {why}" if is_invalid else why
-    verdict = Verdict(
+    refusal = verdict.Verdict(
         event=HookEventName.BEFORE_TOOL,
         subject=call.name,
         blocked=True,
         denied=True,
         invalid=why if is_invalid else None,
         reason=reason,
-        answer=deny(reason),
+        answer=answers.deny(reason),
     )
     _log(host, call, f"blocked: {reason}", blocked=True)
-    return replace(judged(call, verdict), decided_by=by)
+    return replace(judged(call, refusal), decided_by=by)
 
 
 def _unasked(host: Host, call: ToolCall) -> ToolCall:
@@ -263,17 +263,16 @@ def _unasked(host: Host, call: ToolCall) -> ToolCall:
 
 def _only_scripts_ask(runs: "tuple[HookExecutionResult, ...]") -> bool:
     """True if every hook that asks is a command in hookline's own format."""
-    from hookline.protocol.constants import OWN_DIALECT, HookType
-
+    own = constants.OWN_DIALECT
     asking = [run.hook for run in runs if run.answer is not None and run.answer.asks and run.hook.is_enforced]
-    return all(hook.type is HookType.COMMAND and hook.dialect == OWN_DIALECT for hook in asking)
+    return all(hook.type is constants.HookType.COMMAND and hook.dialect == own for hook in asking)
 
 
 def _log(host: Host, call: ToolCall, text: str, *, blocked: bool | None = None) -> None:
-    from hookline.protocol.records import AdviceRecord, LogLevel
-
     message = f"BeforeTool {call.name}: {text}"
-    record = AdviceRecord(level=LogLevel.WARN, message=message, event="BeforeTool", subject=call.name, blocked=blocked)
+    record = records.AdviceRecord(
+        level=records.LogLevel.WARN, message=message, event="BeforeTool", subject=call.name, blocked=blocked
+    )
     host.write(record)
 
 

@@ -16,11 +16,13 @@ from hookline.client.session import Session
 from hookline.client.triggers.boundary import attempt
 from hookline.client.triggers.results import OnAsk
 from hookline.errors import HooklineError
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import HookOptions, OnError
 from hookline.protocol.events import HookEventName, SessionFacts, suggest_event
 from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
+    from hookline import hook
     from hookline.engine.system import HookSystem
     from hookline.hook import AnyEvent, AnyHook, Event, HookOf
     from hookline.log.write.logger import LogSink
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from hookline.protocol.messages import MessageBus
     from hookline.protocol.observer import HookObserver
     from hookline.settings.read.paths import SettingsPaths
+else:
+    hook = lazy_module("hookline.hook")  # for programs that have functions as hooks
 
 
 # Several `Hooks` may share a `Config`, whose problems are reported once.
@@ -279,10 +283,8 @@ class Hooks:
 
 def _check_event(event: object) -> None:
     """HooklineError for anything but an event: `@hooks.on` without one would register nothing, and nobody would see."""
-    from hookline.hook import Event  # noqa: PLC0415 - loaded for programs that have functions as hooks
-
     if isinstance(event, str):
         if event not in set(HookEventName):
             raise HooklineError(f"{event!r} is not an event; {suggest_event(event)}")
-    elif not isinstance(event, type) or not issubclass(event, Event):
+    elif not isinstance(event, type) or not issubclass(event, hook.Event):
         raise HooklineError(f'hooks.on needs an event, such as @hooks.on("BeforeTool"), and not {event!r}')

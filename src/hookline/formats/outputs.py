@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from hookline.extensions import lazy_module
 from hookline.formats.hook_format import hook_candidates, settle_llm_response
 from hookline.protocol.answers import or_none
 from hookline.protocol.results import DefaultHookOutput
 
 if TYPE_CHECKING:
+    from hookline.formats.genai import request, response, tool_config
     from hookline.formats.genai.sdk import GenerateContentResponse
     from hookline.protocol.llm import GenerateContentParameters
-
-# The translation to SDK types is imported on use: every event needs these classes, and few need the translation.
+else:  # every event needs these classes, and few need the translation to the SDK's types
+    request = lazy_module("hookline.formats.genai.request")
+    response = lazy_module("hookline.formats.genai.response")
+    tool_config = lazy_module("hookline.formats.genai.tool_config")
 
 
 class BeforeModelHookOutput(DefaultHookOutput):
@@ -27,19 +31,15 @@ class BeforeModelHookOutput(DefaultHookOutput):
         given = or_none(self.answer.llm_response)
         if given is None:
             return None
-        from hookline.formats.genai.response import from_hook_llm_response  # noqa: PLC0415
-
-        response = from_hook_llm_response(given)
-        return response if response.candidates else None
+        made = response.from_hook_llm_response(given)
+        return made if made.candidates else None
 
     def apply_llm_request_modifications(self, target: "GenerateContentParameters") -> "GenerateContentParameters":
         """The request to send: the hook's changes laid over the target, or the target itself."""
         given = or_none(self.answer.llm_request)
         if given is None:
             return target
-        from hookline.formats.genai.request import from_hook_llm_request  # noqa: PLC0415
-
-        return from_hook_llm_request(given, target)
+        return request.from_hook_llm_request(given, target)
 
 
 class AfterModelHookOutput(DefaultHookOutput):
@@ -55,11 +55,9 @@ class AfterModelHookOutput(DefaultHookOutput):
         given = or_none(self.answer.llm_response)
         if told is not None:
             given = settle_llm_response(given, told)
-        from hookline.formats.genai.response import from_hook_llm_response, stop_response  # noqa: PLC0415
-
         if given is not None and hook_candidates(given):
-            return from_hook_llm_response(given)
-        return stop_response(self.get_effective_reason()) if self.should_stop_execution() else None
+            return response.from_hook_llm_response(given)
+        return response.stop_response(self.get_effective_reason()) if self.should_stop_execution() else None
 
 
 class ToolConfigTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +75,5 @@ class BeforeToolSelectionHookOutput(DefaultHookOutput):
 
     def apply_tool_config_modifications(self, target: ToolConfigTarget) -> ToolConfigTarget:
         """The target with the hook's mode and names; the tools themselves are never touched."""
-        from hookline.formats.genai.tool_config import overlay_tool_config  # noqa: PLC0415
-
-        tool_config = overlay_tool_config(target.tool_config, self.hook_specific_output.get("toolConfig"))
-        return target if tool_config is target.tool_config else replace(target, tool_config=tool_config)
+        changed = tool_config.overlay_tool_config(target.tool_config, self.hook_specific_output.get("toolConfig"))
+        return target if changed is target.tool_config else replace(target, tool_config=changed)

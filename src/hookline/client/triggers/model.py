@@ -10,7 +10,7 @@ from hookline.errors import MissingExtraError
 from hookline.extensions import lazy_module
 from hookline.protocol.events import HookEventName
 from hookline.protocol.llm import GenerateContentParameters
-from hookline.protocol.text.strings import warn_user
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.client import results

@@ -4,12 +4,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from hookline.extensions import lazy_module
 from hookline.protocol.arguments import Normalize, Validate
 from hookline.protocol.llm import GenerateContentParameters
 
 if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse, ToolConfig
+    from hookline.protocol.text import json_text
     from hookline.protocol.verdict import Verdict
+else:
+    json_text = lazy_module("hookline.protocol.text.json_text")  # tools that return results don't need it
 
 __all__ = [
     "AfterAgentHookResult",
@@ -86,9 +90,7 @@ def to_tool_result(output: Any) -> ToolResult:
         return ToolResult(llm_content=output, return_display=output)
     if output is None:
         return ToolResult(llm_content="")
-    from hookline.protocol.text.json_text import stringify_json  # noqa: PLC0415 - not needed by tools that return results
-
-    text = stringify_json(output).decode("utf-8", "replace")
+    text = json_text.stringify_json(output).decode("utf-8", "replace")
     return ToolResult(llm_content=text, return_display=text)
 
 

@@ -9,16 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hookline.client import flow
 from hookline.client.triggers.boundary import attempt, fire, system_of
 from hookline.client.triggers.results import AskReason, Normalize, OnAsk, ToolCall, ToolResult, Validate, to_tool_result
+from hookline.extensions import lazy_module
 from hookline.protocol.arguments import ToolArguments, own_copy
 from hookline.protocol.events import HookEventName
 from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
+    import msgspec
+
     from hookline.client.config import Config
+    from hookline.engine import event_table
     from hookline.engine.system import HookSystem
     from hookline.protocol.records import LogRecord
     from hookline.protocol.results import DefaultHookOutput
     from hookline.protocol.verdict import Verdict
+else:  # nothing of the engine is loaded while hooks are disabled
+    msgspec = lazy_module("msgspec")
+    event_table = lazy_module("hookline.engine.event_table")
 
 __all__ = [
     "ToolResult",
@@ -144,10 +151,8 @@ def write_in_session(config: "Config", system: "HookSystem | None", record: "Log
     """Logs a record under the session of the program."""
     with suppress(Exception):  # the log must not keep a decision from taking effect
         if system is not None:
-            from msgspec.structs import replace as with_fields  # noqa: PLC0415 - not loaded while hooks are disabled
-
             system.start()
-            system.get_log().write(with_fields(record, session=config.get_session_id()))
+            system.get_log().write(msgspec.structs.replace(record, session=config.get_session_id()))
 
 
 def _host(
@@ -174,6 +179,4 @@ _warned: "weakref.WeakKeyDictionary[Config, set[str]]" = weakref.WeakKeyDictiona
 def _output(verdict: "Verdict | None") -> "DefaultHookOutput | None":
     if verdict is None or verdict.answer is None:
         return None
-    from hookline.engine.event_table import EVENT_TABLE  # noqa: PLC0415 - not loaded while hooks are disabled
-
-    return EVENT_TABLE[verdict.event].output.of(verdict.answer)
+    return event_table.EVENT_TABLE[verdict.event].output.of(verdict.answer)
