@@ -20,7 +20,7 @@ from hookline.protocol.text.secret_names import SECRET_NAMES
 from hookline.settings.decode import schema
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / f"{name}.md" for name in ("configuration", "trust", "troubleshooting", "log")]
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("configuration", "settings-keys", "trust", "troubleshooting", "log")]
 PACKAGE = ROOT / "src" / "hookline"
 BIN = Path(sys.executable).parent
 
@@ -199,12 +199,12 @@ agent           | {} for Anthropic               | apps.agent.models.anthropic:C
 agent           | one prompt may take, {} by     | apps.agent.loop:DEFAULT_MAX_TURNS
 agent           | more than {} characters is not | apps.agent.approval.protected:_LONGEST_COMMAND
 backtest        | up to {} changes               | testing.backtest.run:_MOST_KEPT
-configuration   | milliseconds; default {:g} | protocol.constants:DEFAULT_TIMEOUT_MS
-configuration   | in one program; default {}     | protocol.constants:DEFAULT_MAX_CONCURRENT
-configuration   | continue the turn; default {}  | protocol.constants:DEFAULT_MAX_STOP_BLOCKS
-configuration   | stdout and stderr, each: {:size} | protocol.constants:DEFAULT_OUTPUT_LIMIT_BYTES
-configuration   | {:size}, has more than 400     | protocol.text.matchers:LARGEST_BYTES
-configuration   | compared up to {} characters   | protocol.text.matchers:LONGEST_NAME
+settings-keys   | milliseconds; default {:g} | protocol.constants:DEFAULT_TIMEOUT_MS
+settings-keys   | in one program; default {}     | protocol.constants:DEFAULT_MAX_CONCURRENT
+settings-keys   | continue the turn; default {}  | protocol.constants:DEFAULT_MAX_STOP_BLOCKS
+settings-keys   | stdout and stderr, each: {:size} | protocol.constants:DEFAULT_OUTPUT_LIMIT_BYTES
+settings-keys   | {:size}, has more than 400     | protocol.text.matchers:LARGEST_BYTES
+settings-keys   | compared up to {} characters   | protocol.text.matchers:LONGEST_NAME
 embedding       | there are at most {}           | runners.function.threads:MOST_THREADS
 fleet           | {:size} by default             | settings.decode.schema:FleetSettings().spool_bytes
 fleet           | {:word} heartbeats are missing | fleet.health.status:_MISSED_BEATS

@@ -39,7 +39,7 @@ def problems(values: dict[str, Any]) -> list[str]:
 @pytest.mark.req("HOOK-080")
 @pytest.mark.parametrize("text", list(examples()))
 def test_the_settings_in_the_docs_are_good(text: str) -> None:
-    """What the pages show is accepted by the schema's types, and read without a complaint."""
+    """Examples in the docs are accepted by the schema's types, and read without a problem."""
     values = parse(text)
     msgspec.convert(values, SettingsFile)
     assert problems(values) == []
@@ -48,7 +48,7 @@ def test_the_settings_in_the_docs_are_good(text: str) -> None:
 def test_there_are_examples_in_the_docs() -> None:
     """The test above looks at something: the README and the page for configurators each show a file."""
     found = {str(example.id).rpartition("-")[0] for example in examples()}
-    assert {"README.md", "docs/configuration.md"} <= found
+    assert {"README.md", "docs/settings-keys.md"} <= found
 
 
 @pytest.mark.req("HOOK-081")
@@ -118,7 +118,7 @@ def test_every_field_is_described() -> None:
     ],
 )
 def test_types_and_reader_agree(values: dict[str, Any], good: bool) -> None:
-    """What an editor marks by the schema is what the reader complains of, and the other way round."""
+    """An editor with the schema marks exactly the keys that the reader reports."""
     assert (problems(values) == []) is good
     try:
         msgspec.convert(values, SettingsFile)
