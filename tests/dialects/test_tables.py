@@ -1,4 +1,4 @@
-"""The tables of other agents: what their hooks are told, and how their answers are read."""
+"""The tables of other agents: what their hooks are hook_input, and how their answers are read."""
 
 import json
 from typing import Any
@@ -31,9 +31,9 @@ def read(dialect: Dialect, about: DialectEvent, code: int, stdout: Any = "", std
 
 def test_claude_code_hooks_are_told_the_names_that_they_compare_with() -> None:
     """The whole input of PreToolUse, in Claude Code's words."""
-    told = CLAUDE.tell(shell(CLAUDE, "PreToolUse"))
-    assert told.pop("tool_use_id").startswith("toolu_")
-    assert told == {
+    hook_input = CLAUDE.hook_input(shell(CLAUDE, "PreToolUse"))
+    assert hook_input.pop("tool_use_id").startswith("toolu_")
+    assert hook_input == {
         "session_id": "s1",
         "transcript_path": "/t.jsonl",
         "cwd": "/w",
@@ -45,7 +45,7 @@ def test_claude_code_hooks_are_told_the_names_that_they_compare_with() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "theirs", "told"),
+    ("tool", "arguments", "theirs", "hook_input"),
     [
         ("write_file", {"file_path": "a.txt", "content": "x"}, "Write", {"file_path": "/w/a.txt", "content": "x"}),
         ("read_file", {"file_path": "/x/../b", "offset": 4}, "Read", {"file_path": "/b", "offset": 5}),
@@ -65,18 +65,18 @@ def test_claude_code_hooks_are_told_the_names_that_they_compare_with() -> None:
     ],
 )
 def test_claude_code_hooks_are_told_tools_and_arguments_in_its_words(
-    tool: str, arguments: dict[str, Any], theirs: str, told: dict[str, Any]
+    tool: str, arguments: dict[str, Any], theirs: str, hook_input: dict[str, Any]
 ) -> None:
     """Names, numbers and paths are Claude Code's; a tool that it does not have keeps its own."""
-    given = CLAUDE.tell(event(CLAUDE, "PreToolUse", tool_name=tool, tool_input=arguments))
-    assert (given["tool_name"], given["tool_input"]) == (theirs, told)
+    given = CLAUDE.hook_input(event(CLAUDE, "PreToolUse", tool_name=tool, tool_input=arguments))
+    assert (given["tool_name"], given["tool_input"]) == (theirs, hook_input)
 
 
 def test_a_call_has_the_same_id_before_and_after_it_ran() -> None:
     """Scripts join the two events by tool_use_id."""
     response = {"llmContent": "ok", "returnDisplay": "ok"}
-    after = CLAUDE.tell(shell(CLAUDE, "PostToolUse", tool_response=response))
-    assert CLAUDE.tell(shell(CLAUDE, "PreToolUse"))["tool_use_id"] == after["tool_use_id"]
+    after = CLAUDE.hook_input(shell(CLAUDE, "PostToolUse", tool_response=response))
+    assert CLAUDE.hook_input(shell(CLAUDE, "PreToolUse"))["tool_use_id"] == after["tool_use_id"]
 
 
 def test_a_failed_tool_is_an_event_of_its_own_in_claude_code() -> None:
@@ -85,9 +85,9 @@ def test_a_failed_tool_is_an_event_of_its_own_in_claude_code() -> None:
     assert not CLAUDE.wants(shell(CLAUDE, "PostToolUse", tool_response=failed))
     about = shell(CLAUDE, "PostToolUseFailure", tool_response=failed)
     assert CLAUDE.wants(about)
-    told = CLAUDE.tell(about)
-    assert told["error"] == "no such file\nExit code: 1"
-    assert "tool_response" not in told
+    hook_input = CLAUDE.hook_input(about)
+    assert hook_input["error"] == "no such file\nExit code: 1"
+    assert "tool_response" not in hook_input
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_failed_tool_is_an_event_of_its_own_in_claude_code() -> None:
     ],
 )
 def test_answers_of_claude_code_hooks_before_a_tool(code: int, stdout: Any, stderr: str, answer: Any) -> None:
-    """Each form of answer, as Claude Code reads it, in our words."""
+    """Each form of answer, as Claude Code reads it, in hookline's format."""
     got = read(CLAUDE, shell(CLAUDE, "PreToolUse"), code, stdout, stderr)
     assert (got.answer, got.complaints) == (answer, ())
 
@@ -158,7 +158,7 @@ def test_answers_of_claude_code_hooks_before_a_tool(code: int, stdout: Any, stde
     ],
 )
 def test_a_deny_that_its_own_agent_would_drop_blocks_here_and_is_told(dialect: Dialect, code: int, stdout: Any) -> None:
-    """Where an agent lets a guard fall into a trap, we block and tell the author."""
+    """Where an agent ignores a denial, hookline blocks and reports it to the author."""
     name = "BeforeTool" if dialect is GEMINI else "PreToolUse"
     got = read(dialect, shell(dialect, name), code, stdout)
     assert got.answer is not None
@@ -180,7 +180,7 @@ def test_a_deny_that_its_own_agent_would_drop_blocks_here_and_is_told(dialect: D
 def test_plain_text_is_context_only_where_the_agent_reads_it(
     dialect: Dialect, theirs: str, stdout: str, context: str | None
 ) -> None:
-    """On tool events nobody reads what a hook prints; at a prompt and at the start the model does."""
+    """On tool events printed text is ignored; at a prompt and at the start the model gets it."""
     about = shell(dialect, theirs, prompt="p", source="startup", tool_response={"llmContent": ""})
     got = read(dialect, about, 0, stdout)
     assert got.answer == (None if context is None else {"hookSpecificOutput": {"additionalContext": context}})
@@ -240,7 +240,7 @@ def test_a_whole_rewrite_drops_what_it_leaves_out_and_keeps_what_it_could_not_se
 
 
 def test_a_rewrite_without_a_counterpart_is_refused() -> None:
-    """What can't be said in our words must not be guessed."""
+    """A rewrite without a counterpart must not be guessed."""
     about = event(CLAUDE, "PreToolUse", tool_name="replace", tool_input={"file_path": "a", "old_string": "1"})
     specific = {"hookEventName": "PreToolUse", "updatedInput": {"file_path": "/w/a", "replace_all": True}}
     with pytest.raises(UntranslatableError, match="replace_all"):
@@ -269,7 +269,7 @@ def test_plain_names_are_a_list_where_the_agent_says_so(dialect: Dialect, matche
 def test_every_event_can_be_told(dialect: Dialect, ours: HookEventName) -> None:
     """No event of an agent fails for want of a field, whatever the input lacks."""
     for theirs in [name for name, event in dialect.events.items() if event is ours]:
-        assert dialect.tell(event(dialect, theirs))["hook_event_name"] in (theirs, ours.value)
+        assert dialect.hook_input(event(dialect, theirs))["hook_event_name"] in (theirs, ours.value)
         for code in (0, 1, 2, 3, 127):
             for text in ("", "text", "{", "[]", '{"decision": 1, "hookSpecificOutput": 2}', '{"continue": false}'):
                 dialect.read(event(dialect, theirs), Printed(exit_code=code, stdout=text, stderr=""))

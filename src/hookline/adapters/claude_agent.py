@@ -56,7 +56,7 @@ async def _before_tool(session: Session, told: Mapping[str, Any], tool_use_id: s
     tool, given = CLAUDE.tool_of_theirs(told["tool_name"]), told["tool_input"]
     # Claude's own permission prompt asks, unless the program has decided who does.
     steps = session.judging(
-        tool.ours, tool.in_our_words(given), tool_use_id, None, leaves_questions=not session.can_ask
+        tool.ours, tool.own_arguments(given), tool_use_id, None, leaves_questions=not session.can_ask
     )
     call = await flow.run(steps)
     specific: dict[str, Any] = {}
@@ -74,7 +74,7 @@ async def _before_tool(session: Session, told: Mapping[str, Any], tool_use_id: s
 async def _after_tool(session: Session, told: Mapping[str, Any], tool_use_id: str | None) -> dict[str, Any]:
     tool, given = CLAUDE.tool_of_theirs(told["tool_name"]), told["tool_input"]
     # The additions of BeforeTool hooks were sent before the tool ran.
-    call = ToolCall(name=tool.ours, arguments=tool.in_our_words(given), call_id=tool_use_id)
+    call = ToolCall(name=tool.ours, arguments=tool.own_arguments(given), call_id=tool_use_id)
     response = told.get("tool_response", told.get("error"))
     output = to_tool_result(results.text_of(response))
     result = await session.after_tool(call, output)

@@ -122,7 +122,7 @@ def _rules_of(request: AgentRequest) -> ToolArguments | None:
         return None
 
     def as_sent(arguments: dict[str, Any], _changes: Mapping[str, Any]) -> dict[str, Any]:
-        return tool.in_our_words(tool.rewritten(request.arguments, arguments, request.cwd))
+        return tool.own_arguments(tool.rewritten(request.arguments, arguments, request.cwd))
 
     return ToolArguments(as_sent)
 

@@ -41,42 +41,42 @@ EVENTS = {
     "PreCompact": HookEventName.PRE_COMPRESS,
     "Notification": HookEventName.NOTIFICATION,
 }
-# The model gets what a hook prints there as plain text; on other events nobody reads it.
+# On these events the plain text that a hook prints goes to the model; on others it is ignored.
 _TEXT_IS_CONTEXT = frozenset({"UserPromptSubmit", "SessionStart", "PreCompact"})
 _WITHOUT_PERMISSION_MODE = frozenset({"SessionStart", "SessionEnd"})
 
 
-def tell(event: DialectEvent) -> dict[str, Any]:
+def hook_input(event: DialectEvent) -> dict[str, Any]:
     """Return the input of a hook of Claude Code."""
     fields = event.fields
-    told = {name: fields.get(name) for name in ("session_id", "transcript_path", "cwd")}
+    result = {name: fields.get(name) for name in ("session_id", "transcript_path", "cwd")}
     if event.theirs not in _WITHOUT_PERMISSION_MODE:
-        told["permission_mode"] = "default"
-    return {**told, "hook_event_name": event.theirs, **_OWN_FIELDS[event.ours](event)}
+        result["permission_mode"] = "default"
+    return {**result, "hook_event_name": event.theirs, **_OWN_FIELDS[event.ours](event)}
 
 
 def tool_fields(event: DialectEvent, tool: Tool) -> dict[str, Any]:
     """The fields about a tool call that Claude Code and Codex have in common."""
-    # The same call has the same id before and after it ran, although we are not told the model's own.
+    # The same call has the same id before and after it ran; the model's own id is not known here.
     call = [event.fields.get("session_id"), tool.ours, event.fields.get("tool_input")]
     digest = hashlib.sha256(stringify_json(call)).hexdigest()
-    theirs = tool.tell(event.arguments, event.cwd)
-    told: dict[str, Any] = {"tool_name": tool.theirs, "tool_input": theirs, "tool_use_id": f"toolu_{digest[:24]}"}
+    theirs = tool.agent_arguments(event.arguments, event.cwd)
+    result: dict[str, Any] = {"tool_name": tool.theirs, "tool_input": theirs, "tool_use_id": f"toolu_{digest[:24]}"}
     if event.theirs == "PermissionRequest":
-        del told["tool_use_id"]
-    return told
+        del result["tool_use_id"]
+    return result
 
 
 def _of_tool(event: DialectEvent) -> dict[str, Any]:
     tool = CLAUDE.tool(event.tool_name)
-    told = tool_fields(event, tool)
+    result = tool_fields(event, tool)
     if event.ours is HookEventName.BEFORE_TOOL:
-        return told
+        return result
     response = event.fields.get("tool_response")
     error = error_of_result(response)
     if error is not None:
-        return {**told, "error": error if tool.theirs != "Bash" else text_of_result(response) or error}
-    return {**told, "tool_response": tool.response(told["tool_input"], text_of_result(response))}
+        return {**result, "error": error if tool.theirs != "Bash" else text_of_result(response) or error}
+    return {**result, "tool_response": tool.response(result["tool_input"], text_of_result(response))}
 
 
 _OWN_FIELDS: Mapping[HookEventName, Callable[[DialectEvent], dict[str, Any]]] = {
@@ -114,7 +114,7 @@ def meets(event: DialectEvent, condition: str) -> bool:
     if event.ours not in TOOL_EVENTS:
         return False
     names = CLAUDE.names_of(event.ours, event.tool_name)
-    arguments = CLAUDE.tool(event.tool_name).tell(event.arguments, event.cwd)
+    arguments = CLAUDE.tool(event.tool_name).agent_arguments(event.arguments, event.cwd)
     return conditions.meets(condition, names, arguments, event.cwd, os.environ.get("HOME", ""))
 
 
@@ -124,7 +124,7 @@ def transcript(record: Mapping[str, Any], facts: Mapping[str, Any], number: int)
 
     def translate(name: str, arguments: Arguments) -> tuple[str, Arguments]:
         tool = CLAUDE.tool(name)
-        return tool.theirs, tool.tell(arguments, cwd)
+        return tool.theirs, tool.agent_arguments(arguments, cwd)
 
     return in_claude_form(record, facts, number, translate)
 
@@ -143,12 +143,9 @@ def read(event: DialectEvent, printed: Printed) -> Reading:
     text = trim(printed.stdout)
     given = json_object(text) if text.startswith("{") else None
     complaints: list[str] = []
-    answer: dict[str, Any] = {}
-    is_dropped = False
+    answer: dict[str, Any] | None = {}
     if given is not None:
-        reader = _Answer(event, given, complaints)
-        answer = reader.in_our_words()
-        is_dropped = reader.is_dropped and not answer
+        answer = _AnswerReader(event, given, complaints).own_answer()
     elif text.startswith("{"):
         complaints.append("stdout begins like JSON and is not valid JSON, so no decision was read from it")
     elif text and event.theirs in _TEXT_IS_CONTEXT and printed.exit_code == 0:
@@ -156,12 +153,13 @@ def read(event: DialectEvent, printed: Printed) -> Reading:
     elif _ANSWER_IN_TEXT.search(text):
         complaints.append("stdout has an answer after other text, so Claude Code takes all of it for text")
     if printed.exit_code == _BLOCKING and event.theirs not in _TOOL_GUARDS and _MISSING_SCRIPT.search(printed.stderr):
-        complaints.append("its script is missing, which is no block here")
+        complaints.append("its script is missing, which does not block this event")
         return Reading(complaints=tuple(complaints), failed=True)
     if printed.exit_code == _BLOCKING:
+        answer = answer or {}
         reason = some_text(answer.get("reason"), printed.stderr) or DEFAULT_DENY_REASON
         return Reading(answer={**answer, "decision": "block", "reason": trim(reason)}, complaints=tuple(complaints))
-    failed = is_dropped or (given is None and (printed.exit_code != 0 or text.startswith("{")))
+    failed = answer is None or (given is None and (printed.exit_code != 0 or text.startswith("{")))
     return Reading(answer=answer or None, complaints=tuple(complaints), failed=failed)
 
 
@@ -172,23 +170,20 @@ _TOOL_GUARDS = frozenset({"PreToolUse", "PermissionRequest"})
 _ANSWER_IN_TEXT = re.compile(r'\{\s*"(?:decision|hookSpecificOutput|continue)"')
 
 
-class _Answer:
+class _AnswerReader:
     """One JSON answer, field by field."""
 
     def __init__(self, event: DialectEvent, given: Mapping[str, Any], complaints: list[str]) -> None:
         self._event = event
         self._given = given
         self._complaints = complaints
-        self.is_dropped = False
-        """Whether Claude Code drops the whole answer because of one field."""
         self._specific = object_in(given, "hookSpecificOutput")
 
-    def in_our_words(self) -> dict[str, Any]:
-        """Return the answer in hookline's own format."""
+    def own_answer(self) -> dict[str, Any] | None:
+        """Return the answer in hookline's own format; None for one that Claude Code drops and that denies nothing."""
         answer: dict[str, Any] = {}
-        self.is_dropped = self._is_dropped()
-        if self.is_dropped:
-            return self._refusal(answer) if denies(self._given) else {}
+        if self._is_dropped():
+            return self._refusal(answer) if denies(self._given) else None
         if self._given.get("continue") is False and self._event.ours is not HookEventName.SESSION_START:
             answer["continue"] = False
             if reason := some_text(self._given.get("stopReason")):
@@ -204,7 +199,7 @@ class _Answer:
         if specific := self._own_fields():
             answer["hookSpecificOutput"] = specific
         if self._event.theirs == "Stop" and not denies(self._given) and (context := some_text(specific.get(_CONTEXT))):
-            # Context after the end of a turn makes Claude Code go on with it.
+            # Context after the end of a turn makes Claude Code continue it.
             answer |= {"decision": "block", "reason": context}
             del answer["hookSpecificOutput"]
         return answer
@@ -279,8 +274,8 @@ def _read_response(arguments: Arguments, text: str) -> dict[str, Any]:
 def _write_response(arguments: Arguments, text: str) -> dict[str, Any]:
     kind = "create" if text.startswith("Created") else "update"
     path, content = arguments.get("file_path"), arguments.get("content")
-    told: dict[str, Any] = {"type": kind, "filePath": path, "content": content, "structuredPatch": []}
-    return {**told, "originalFile": None, "userModified": False}
+    result: dict[str, Any] = {"type": kind, "filePath": path, "content": content, "structuredPatch": []}
+    return {**result, "originalFile": None, "userModified": False}
 
 
 def _edit_response(arguments: Arguments, _text: str) -> dict[str, Any]:
@@ -382,7 +377,7 @@ CLAUDE = Dialect(
     triggers={"compress": "compact", "exit": "other", "ToolPermission": "permission_prompt"},
     input_end=b"\n",
     exact_names=listed_names,
-    tell=tell,
+    hook_input=hook_input,
     environment=environment,
     read=read,
     wants=wants,

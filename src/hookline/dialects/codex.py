@@ -34,27 +34,27 @@ def exact_names(matcher: str) -> frozenset[str] | None:
     return listed_names(matcher) if _LIST.fullmatch(matcher) else None
 
 
-def tell(event: DialectEvent) -> dict[str, Any]:
+def hook_input(event: DialectEvent) -> dict[str, Any]:
     """Return the input of a hook of Codex."""
     fields = event.fields
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "session_id": fields.get("session_id"),
         "transcript_path": fields.get("transcript_path") or None,
         "cwd": fields.get("cwd"),
         "hook_event_name": event.theirs,
     }
     if event.ours is HookEventName.SESSION_END:
-        return {**told, "reason": "other"}
-    told |= {"model": fields.get("model") or "unknown", "permission_mode": "default"}
+        return {**result, "reason": "other"}
+    result |= {"model": fields.get("model") or "unknown", "permission_mode": "default"}
     if event.ours is not HookEventName.SESSION_START:
-        told["turn_id"] = str(fields.get("session_id"))
+        result["turn_id"] = str(fields.get("session_id"))
     if event.ours not in TOOL_EVENTS:
-        own = claude.tell(event)
-        return told | {name: own[name] for name in own if name in _OWN_FIELDS}
-    told |= claude.tool_fields(event, CODEX.tool(event.tool_name))
+        own = claude.hook_input(event)
+        return result | {name: own[name] for name in own if name in _OWN_FIELDS}
+    result |= claude.tool_fields(event, CODEX.tool(event.tool_name))
     if event.ours is HookEventName.AFTER_TOOL:
-        told["tool_response"] = text_of_result(fields.get("tool_response"))
-    return told
+        result["tool_response"] = text_of_result(fields.get("tool_response"))
+    return result
 
 
 _OWN_FIELDS = frozenset({"prompt", "stop_hook_active", "last_assistant_message", "source", "trigger"})
@@ -80,7 +80,7 @@ def read(event: DialectEvent, printed: Printed) -> Reading:
         complaints.append(f"Codex drops the whole answer: {fault}")
         if not is_deny:
             return Reading(complaints=tuple(complaints), failed=True)
-    return Reading(answer=_in_our_words(event, given), complaints=tuple(complaints))
+    return Reading(answer=_own_answer(event, given), complaints=tuple(complaints))
 
 
 def _block(event: DialectEvent, stderr: str | None, given: Mapping[str, Any] | None) -> Reading:
@@ -120,7 +120,7 @@ def _fault(event: DialectEvent, given: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _in_our_words(event: DialectEvent, given: Mapping[str, Any]) -> dict[str, Any]:
+def _own_answer(event: DialectEvent, given: Mapping[str, Any]) -> dict[str, Any]:
     specific = object_in(given, "hookSpecificOutput")
     fields: dict[str, Any] = {}
     if context := some_text(specific.get("additionalContext")):
@@ -199,7 +199,7 @@ CODEX = Dialect(
     ),
     triggers={"compress": "compact", "exit": "other"},
     exact_names=exact_names,
-    tell=tell,
+    hook_input=hook_input,
     environment=lambda _event: {},
     read=read,
 )

@@ -17,13 +17,13 @@ _BLOCKING = 2
 _CHANGES = ("llm_request", "llm_response", "toolConfig", "clearContext")
 
 
-def tell(event: DialectEvent) -> dict[str, Any]:
+def hook_input(event: DialectEvent) -> dict[str, Any]:
     """Return the input of a hook of Gemini CLI."""
-    told = dict(event.fields)
+    result = dict(event.fields)
     if event.ours in TOOL_EVENTS:
         tool = GEMINI.tool(event.tool_name)
-        told |= {"tool_name": tool.theirs, "tool_input": tool.tell(event.arguments, event.cwd)}
-    return told
+        result |= {"tool_name": tool.theirs, "tool_input": tool.agent_arguments(event.arguments, event.cwd)}
+    return result
 
 
 def environment(event: DialectEvent) -> dict[str, str]:
@@ -158,7 +158,7 @@ GEMINI = Dialect(
     timeout_unit_ms=1.0,
     default_timeout_ms=DEFAULT_TIMEOUT_MS,
     exact_names=lambda _matcher: None,
-    tell=tell,
+    hook_input=hook_input,
     environment=environment,
     read=read,
 )

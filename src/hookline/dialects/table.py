@@ -51,7 +51,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     to_ours: Convert = unchanged
     """The way back, before they are renamed."""
     without_counterpart: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Their switches that ours can't express → why. In a call of theirs they stay; in a rewrite they are refused."""
+    """The agent's switches that hookline's arguments can't express → why. Kept in a call; refused in a rewrite."""
     paths: tuple[str, ...] = ()
     """Their arguments that hold a path, which that agent makes absolute."""
     relative_paths: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     response: Callable[[Arguments, str], Any] = _no_response
     """Their arguments and the text of the result → the result in the shape that the agent gives its hooks."""
 
-    def tell(self, arguments: Arguments, cwd: str) -> dict[str, Any]:
+    def agent_arguments(self, arguments: Arguments, cwd: str) -> dict[str, Any]:
         """Return the arguments under the agent's names."""
         named = {self.renamed.get(name, name): value for name, value in arguments.items()}
         for name in self.relative_paths:
@@ -77,27 +77,27 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         A value that the hook left alone stays as it was in ours, and so do arguments that it could not see. An argument
         that it left out is gone. Raises UntranslatableError for what has no counterpart.
         """
-        told = self.in_our_words(self.tell(arguments, cwd))
-        new = self.in_our_words(rewritten)
+        known = self.own_arguments(self.agent_arguments(arguments, cwd))
+        new = self.own_arguments(rewritten)
         for name, why in self.without_counterpart.items():
-            if told.get(name) or new.get(name):
+            if known.get(name) or new.get(name):
                 raise UntranslatableError(f"a hook asks for {name}, and {why}")
-        kept = {name: value for name, value in arguments.items() if name not in told}
+        kept = {name: value for name, value in arguments.items() if name not in known}
         return kept | {
-            name: arguments[name] if name in arguments and told.get(name, _ABSENT) == value else value
+            name: arguments[name] if name in arguments and known.get(name, _ABSENT) == value else value
             for name, value in new.items()
         }
 
     def rewritten(self, theirs: Arguments, wanted: Arguments, cwd: str) -> dict[str, Any]:
-        """Their arguments with what a hook of ours changed of them; `wanted` are ours, whole.
+        """Return the agent's arguments with the changes of hookline's hooks; `wanted` are all of hookline's arguments.
 
-        What our words can't hold stays as the agent sent it, and so does what no hook touched.
+        Values that hookline's format can't express stay as the agent sent them, and so do unchanged ones.
         """
-        before, after = self.tell(self.in_our_words(theirs), cwd), self.tell(wanted, cwd)
+        before, after = self.agent_arguments(self.own_arguments(theirs), cwd), self.agent_arguments(wanted, cwd)
         kept = {name: value for name, value in theirs.items() if name in after or name not in before}
         return kept | {name: value for name, value in after.items() if before.get(name, _ABSENT) != value}
 
-    def in_our_words(self, theirs: Arguments) -> dict[str, Any]:
+    def own_arguments(self, theirs: Arguments) -> dict[str, Any]:
         """Their arguments under our names. The agent's own name of an argument wins over one that it does not know."""
         names = {their_name: name for name, their_name in self.renamed.items()}
         off = {name for name in self.without_counterpart if theirs.get(name) is not True}
@@ -111,7 +111,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         An agent's tool may accept further spellings (`path` beside `file_path`), and which of two wins is known for
         some agents and versions only, so each is judged. The first reading is the one by the agent's own names.
         """
-        first = self.in_our_words(theirs)
+        first = self.own_arguments(theirs)
         others: list[dict[str, Any]] = []
         for name, value in theirs.items():
             meant = argument_meant(self.ours, name)
@@ -175,7 +175,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     answer: Mapping[str, Any] | None = None
     complaints: tuple[str, ...] = ()
-    """Advice for the hook's author: fields without effect here, and pitfalls of its own agent."""
+    """Advice for the hook's author: fields without effect here, and pitfalls of the other agent."""
     failed: bool = False
     """True when the hook's own agent counts this as a failure, so that `onError` decides."""
 
@@ -211,7 +211,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """The text after the JSON on stdin."""
     exact_names: Callable[[str], frozenset[str] | None]
     """The names that a matcher lists, or None when it is a regular expression."""
-    tell: Callable[[DialectEvent], dict[str, Any]]
+    hook_input: Callable[[DialectEvent], dict[str, Any]]
     """Return the hook's input."""
     environment: Callable[[DialectEvent], Mapping[str, str]]
     """Variables that the agent sets for its hooks."""

@@ -54,14 +54,6 @@ class HookExecutionResponse(TypedDict):
     error: NotRequired[HookExecutionFailure]
 
 
-class AddressedRequest(HookExecutionRequest):
-    """A request of one asker: what `request` of a bus delivers."""
-
-    asker: NotRequired[AskerFacts]
-    replyTo: NotRequired[str]
-    """Set by the bus: the response goes only `to` this address."""
-
-
 class AddressedResponse(HookExecutionResponse):
     """The answer to one asker."""
 
@@ -103,7 +95,7 @@ class MessageBus(Protocol):
     def subscribe(self, message_type: str, subscriber: Subscriber) -> Subscription:
         """Delivers messages of this type to the subscriber until the returned subscription is called."""
 
-    async def request(self, message: Message, timeout: float) -> Message:  # noqa: ASYNC109 - the work is ended, too
+    async def request(self, message: Message, timeout: float) -> Message:  # noqa: ASYNC109 - the timeout also cancels the work
         """Delivers a message to one subscriber of its `type`, and returns what that publishes `to` its `replyTo`.
 
         Raises NoAnswerError without an answer within `timeout` seconds, and as soon as it is clear that there will be

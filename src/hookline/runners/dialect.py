@@ -88,7 +88,7 @@ def _dialect_input(hook: HookEntry, hook_input: Mapping[str, Any], inherited: Ma
         copy = COPIES.copy_of(str(hook_input.get("transcript_path") or ""), dialect.name, dialect.transcript)
         hook_input = {**hook_input, "transcript_path": copy}
     event = dialect.event(hook.event, hook.foreign_event, hook_input)
-    stdin = stringify_json(dialect.tell(event)) + dialect.input_end
+    stdin = stringify_json(dialect.hook_input(event)) + dialect.input_end
     return DialectInput(dialect=dialect, event=event, stdin=stdin, env={**inherited, **dialect.environment(event)})
 
 

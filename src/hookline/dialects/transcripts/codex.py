@@ -59,5 +59,5 @@ def _arguments(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fate(output: Any) -> Fate:
-    said = text(output) or text(mapping(output).get("content"))
-    return Fate.REFUSED if said.startswith(_REFUSALS) else Fate.RAN
+    message = text(output) or text(mapping(output).get("content"))
+    return Fate.REFUSED if message.startswith(_REFUSALS) else Fate.RAN

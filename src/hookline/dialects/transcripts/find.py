@@ -4,16 +4,17 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hookline.dialects.files import agent_home
-from hookline.dialects.transcripts import claude, codex, gemini, own
-from hookline.dialects.transcripts.tool_call import Transcript
+from hookline.dialects.transcripts import claude, codex, gemini
+from hookline.dialects.transcripts.lines import JsonLines, mapping, text
+from hookline.dialects.transcripts.tool_call import Fate, MadeCall, Transcript
 from hookline.files import state_path
 from hookline.protocol.text.json_text import utc_timestamp
 
 OWN = "hookline"
-"""The name of hookline's own agent, where it stands beside others."""
+"""The name of hookline's own agent in lists of agents."""
 
 
 class TranscriptHome(NamedTuple):
@@ -75,7 +76,7 @@ def transcripts_of(agent: str, environ: Mapping[str, str] = os.environ) -> Itera
 
 
 def find_transcripts(agent: str, environ: Mapping[str, str] = os.environ) -> Found:
-    """The transcripts of an agent, or of our own, and what there is besides that may hold calls."""
+    """Return the transcripts of an agent, and other files that may hold calls."""
     if agent == OWN:
         return Found(_oldest_first(path for path in state_path("sessions").glob("*.jsonl") if path.is_file()))
     home, known = agent_home(agent, environ), AGENTS[agent]
@@ -123,6 +124,35 @@ def _modified_at(path: Path) -> float:
 def read_transcript(agent: str, path: Path) -> Transcript:
     """The calls of one transcript; one that can't be opened counts as unread."""
     try:
-        return own.read(path) if agent == OWN else AGENTS[agent].read(path)
+        return _read_own(path) if agent == OWN else AGENTS[agent].read(path)
     except OSError:
         return Transcript(unread=1)
+
+
+_OWN_FATES = {"success": Fate.RAN, "error": Fate.RAN, "idle": Fate.REFUSED, "cancelled": Fate.REFUSED}
+
+
+def _read_own(path: Path) -> Transcript:
+    """The calls of a session of hookline's agent: sessions/SESSION.jsonl in the state directory."""
+    calls: list[MadeCall] = []
+    project, lines = "", JsonLines(path)
+    for number, line in lines:
+        if line.get("type") == "session":
+            project = text(line.get("project")) or project
+        elif line.get("type") == "tool":
+            calls.append(_own_call(line, project, path, number))
+    return Transcript(calls=tuple(calls), unread=lines.unread)
+
+
+def _own_call(line: Mapping[str, Any], project: str, path: Path, number: int) -> MadeCall:
+    return MadeCall(
+        agent=OWN,
+        session=path.stem,
+        id=text(line.get("id")) or f"{path}:{number}",
+        tool=text(line.get("name")),
+        arguments=mapping(line.get("input")),
+        fate=_OWN_FATES.get(text(line.get("status")), Fate.OPEN),
+        time=text(line.get("timestamp")),
+        cwd=project,
+        origin=f"{path}:{number}",
+    )

@@ -100,7 +100,7 @@ def _sample(ours: HookEventName, theirs: str, tool: str = "") -> DialectEvent:
 def _fields(table: Dialect, ours: HookEventName, theirs: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     for tool in OUR_TOOLS if ours is HookEventName.AFTER_TOOL else ("",):
-        fields |= _fields_in(table.tell(_sample(ours, theirs, tool)), ours)
+        fields |= _fields_in(table.hook_input(_sample(ours, theirs, tool)), ours)
     return fields
 
 

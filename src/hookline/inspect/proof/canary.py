@@ -14,10 +14,11 @@ from hookline.dialects.transcripts.find import AGENTS, OWN, read_transcript, tra
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall
 from hookline.log.read.entry import LogQuery
 from hookline.log.read.reader import LogReader
+from hookline.protocol.constants import CANARY_HOOK
 from hookline.protocol.events import HookEventName
 from hookline.protocol.text.outcome_words import HookResult
 from hookline.runners.process.isolated import own_command
-from hookline.settings.canary import CANARY, Canary
+from hookline.settings.canary import Canary
 
 _POLL_S = 0.3
 _OWN_S = 120.0
@@ -76,7 +77,7 @@ def wait_for(
 def fly_own(canary: Canary, log: Path, project: str) -> Flight:
     """Runs our own agent, as a program of its own, with a model that makes the call."""
     began = time.time()
-    session = f"{CANARY}-{canary.nonce[:12]}"
+    session = f"{CANARY_HOOK}-{canary.nonce[:12]}"
     with TemporaryDirectory(prefix="hookline-") as folder:
         file = Path(folder, "answers.jsonl")
         file.write_text("".join(f"{json.dumps(line)}\n" for line in _answers(canary)), encoding="utf-8")
@@ -116,7 +117,7 @@ def _in_log(log: Path, canary: Canary, agent: str | None, began: float) -> str |
     query = LogQuery(
         kinds=frozenset({"hook"}),
         event=HookEventName.BEFORE_TOOL.value,
-        hook=CANARY,
+        hook=CANARY_HOOK,
         decision=HookResult.BLOCKED,
         agent=agent,
         since=utc_timestamp(began - 1),

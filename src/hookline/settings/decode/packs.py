@@ -30,6 +30,8 @@ class PackReader:
         self._problems = problems
         self._disabled = disabled
         self._silenced_by = silenced_by
+        # A later pack does not repeat the reasons of these.
+        self._deciding: list[tuple[str, Mapping[str, Any]]] = []
 
     def entries(self) -> Iterator[HookEntry]:
         """A hook for each event of each pack."""
@@ -40,8 +42,6 @@ class PackReader:
             expected = 'an array of packs, such as ["hookline:shell"]'
             self._problems.error(("use",), f"is {kind_of(raw)}, expected {expected}; none of them runs")
             return
-        # A later pack does not repeat the reasons of these.
-        self._deciding: list[tuple[str, Mapping[str, Any]]] = []
         seen: set[str] = set()
         for index, each in enumerate(raw):
             yield from self._pack(each, ("use", index), seen)

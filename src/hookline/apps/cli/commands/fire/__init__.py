@@ -150,7 +150,7 @@ def _with_tool(
         theirs = f"{name} of {table.agent} can be {' or '.join(several)} here, and several calls at once"
         raise UsageError(f"{theirs}; fire one of these, or give all of it to hookline hook {table.name}")
     tool, arguments = dialect_table.tool_of_theirs(table.tools, name), fields.get("tool_input")
-    ours = tool.in_our_words(arguments) if isinstance(arguments, Mapping) else arguments
+    ours = tool.own_arguments(arguments) if isinstance(arguments, Mapping) else arguments
     return {**fields, "tool_name": tool.ours, "tool_input": ours}
 
 
