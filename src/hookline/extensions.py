@@ -3,7 +3,7 @@
 Parts that come with hookline are rows of a table; hooks of other packages are entry points of their distributions.
 
 `lazy_module` is for what is slow to load and seldom used, and for optional packages. It works as `lazy import` of
-Python 3.15 does, and it stands at the top of a module, in place of an import in each function. Type checkers read the
+Python 3.15 does, and belongs at the top of a module, in place of an import in each function. Type checkers read the
 usual import:
 
     if TYPE_CHECKING:

@@ -100,9 +100,9 @@ def replace_at(directory: int, name: str, data: bytes, *, is_durable: bool = Tru
 
 @contextmanager
 def locked(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
-    """Hold the lock that guards reading, changing and writing the file; HooklineError if it stays taken.
+    """Hold the lock for reading, changing and writing the file; HooklineError if another process keeps it.
 
-    The lock is a file of its own beside it, because the file itself is replaced at each write.
+    The lock is a separate file, because the file itself is replaced at each write.
     """
     target = Path(os.path.realpath(path))
     lock = target.with_name(f"{target.name}.lock")
@@ -113,7 +113,7 @@ def locked(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
         # Remove it while it is still held; processes that wait for it then notice that their file has no name.
         with suppress(OSError):
             lock.unlink()
-        # Unlock explicitly: a child forked meanwhile has a copy of the descriptor, which keeps the lock.
+        # Unlock explicitly: a child that was forked in the meantime has a copy of the descriptor, which keeps the lock.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
@@ -127,7 +127,7 @@ def make_private_directory(directory: Path) -> None:
 
 
 def state_path(name: str) -> Path:
-    """Where we keep a file of this name: in HOOKLINE_STATE_DIR, or else in the user's state directory."""
+    """Return the path of a state file: in HOOKLINE_STATE_DIR, or else in the user's state directory."""
     if directory := os.environ.get("HOOKLINE_STATE_DIR"):
         return Path(directory) / name
     return _user_state_path() / name
@@ -153,7 +153,7 @@ def _require_regular(status: os.stat_result, path: Path) -> None:
 
 
 def _open_temporary(directory: int, name: str) -> tuple[str, int]:
-    """Create a file with a name of its own, locked: what can be locked and has no process is abandoned."""
+    """Create a file with a unique name, locked: a file that can be locked and has no process is abandoned."""
     while True:
         temporary = f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=directory)
@@ -166,7 +166,7 @@ def _open_temporary(directory: int, name: str) -> tuple[str, int]:
 
 
 def _remove_abandoned(directory: int, name: str) -> None:
-    """Remove what killed processes left behind: temporary files of this name, and the lock of any file of ours."""
+    """Remove the leftovers of killed processes: temporary files of this name, and locks of any file."""
     temporary = re.compile(rf"\.{re.escape(name)}\.([1-9]\d{{0,9}})\.[0-9a-f]{{8}}\.tmp")
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
@@ -226,7 +226,7 @@ def _acquire(lock: Path, target: Path, deadline: float) -> int:
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         if _try_lock(descriptor, lock):
-            with suppress(OSError):  # a full disk is no reason to refuse the lock
+            with suppress(OSError):  # a full disk must not refuse the lock
                 os.pwrite(descriptor, _LOCK_MARK, 0)
             return descriptor
         os.close(descriptor)

@@ -16,19 +16,19 @@ from hookline.runners.background import BACKGROUND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """What became of one tool call."""
+    """The outcome of one tool call."""
 
     result: ToolResult
     arguments: dict[str, Any] | None
-    """What the tool was run with; None when it was not."""
+    """The arguments that the tool ran with; None if it did not run."""
     asked: tuple[str, ...]
-    """The reasons for which a person was asked."""
+    """The reasons for which the user was asked."""
     messages: tuple[str, ...]
-    """What the log says."""
+    """The records of the log."""
 
     @property
     def text(self) -> str:
-        """What the model reads."""
+        """The text that the model reads."""
         return str(self.result.llm_content)
 
     @property

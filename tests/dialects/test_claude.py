@@ -160,7 +160,7 @@ def test_a_rewrite_is_whole(call: "Call") -> None:
 
 
 def test_a_rewrite_keeps_our_words(call: "Call") -> None:
-    """What the hook left alone stays as the model gave it, and its numbers are read back."""
+    """Arguments that the hook did not change stay as the model gave them, and numbers are converted back."""
     updated = specific("PreToolUse", updatedInput={"file_path": "/etc/hosts", "offset": 11, "limit": 5})
     arguments = {"file_path": "/etc/passwd", "offset": 10, "limit": 5}
     called = call("claude", "PreToolUse", says(updated), "read_file", arguments)
@@ -168,7 +168,7 @@ def test_a_rewrite_keeps_our_words(call: "Call") -> None:
 
 
 def test_a_rewrite_that_can_not_be_said_in_our_words_is_refused(call: "Call") -> None:
-    """What the hook wanted can't run, and what it did not want must not."""
+    """The rewritten call can't run, and the original one must not."""
     updated = {"file_path": "/a", "old_string": "x", "new_string": "y", "replace_all": True}
     arguments = {"file_path": "a", "old_string": "x", "new_string": "y"}
     called = call("claude", "PreToolUse", says(specific("PreToolUse", updatedInput=updated)), "replace", arguments)
@@ -201,7 +201,7 @@ def test_ask_asks(call: "Call") -> None:
     ],
 )
 def test_what_the_model_reads(call: "Call", event: str, error: str | None, command: str, text: str) -> None:
-    """Context and reasons go to the model, plain text and messages for the person do not."""
+    """Context and reasons go to the model, plain text and messages for the user do not."""
     assert call("claude", event, command, error=error).text == text
 
 
@@ -328,7 +328,7 @@ def test_another_shell_reads_the_command(call: "Call", project: Path) -> None:
 
 
 def test_two_rewrites_of_one_layer_are_merged_by_key(call: "Call") -> None:
-    """What the second hook left alone does not undo the first one's change."""
+    """Arguments that the second hook did not change keep the first one's change."""
     one = says(specific("PreToolUse", updatedInput={"command": "ls", "description": "d"}))
     two = says(specific("PreToolUse", updatedInput={"command": "make test", "description": "e"}))
     called = call("claude", "PreToolUse", [one, two], arguments={"command": "make test", "description": "d"})
@@ -336,6 +336,6 @@ def test_two_rewrites_of_one_layer_are_merged_by_key(call: "Call") -> None:
 
 
 def test_the_log_has_what_the_hook_was_really_told(call: "Call") -> None:
-    """A skipped event is said, too."""
+    """A skipped event is also reported."""
     called = call("claude", "PostToolUse", "true", error="Exit code: 1")
     assert any("Claude Code has another event than PostToolUse for this" in message for message in called.messages)

@@ -102,13 +102,13 @@ def test_a_rewrite_needs_allow(call: "Call") -> None:
     ],
 )
 def test_what_the_model_reads_after_a_tool(call: "Call", command: str, text: str) -> None:
-    """A block's reason takes the place of the output, and the turn goes on."""
+    """A block's reason replaces the output, and the turn continues."""
     called = call("codex", "PostToolUse", command, error="Exit code: 1")
     assert (called.text, called.result.should_stop) == (text, False)
 
 
 def test_it_is_told_as_codex_tells_it(call: "Call", project: Path) -> None:
-    """A failed command is PostToolUse, its response is a text, and there is no newline at the end."""
+    """A failed command is PostToolUse with a text as response, without a newline at the end."""
     call("codex", "PostToolUse", "cat > told.json", error="Exit code: 1")
     told = json.loads((project / "told.json").read_text())
     assert (told["hook_event_name"], told["tool_name"], told["tool_response"]) == ("PostToolUse", "Bash", "fine")

@@ -78,7 +78,7 @@ def test_a_rewrite_is_whole(call: "Call") -> None:
 
 
 def test_its_names_of_tools_and_arguments(call: "Call", project: Path) -> None:
-    """Where they differ from ours, the hook is told and matched by them."""
+    """Where its names differ from hookline's, the hook gets and is matched by Gemini CLI's."""
     arguments = {"pattern": "x", "path": "src", "include": "*.py"}
     called = call(
         "gemini", "BeforeTool", "cat > told.json; exit 3", "search_file_content", arguments, matcher="^grep_search$"

@@ -1,4 +1,4 @@
-"""What hooks of other agents get besides stdin: a transcript, a file for variables, an approval, a server."""
+"""Facilities for hooks of other agents besides stdin: a transcript, a file for variables, an approval, a server."""
 
 import asyncio
 import json
@@ -127,7 +127,7 @@ def test_hooks_of_our_own_get_our_own_transcript(project: Path, tmp_path: Path) 
 
 
 def test_variables_of_a_session_start_hook_are_in_force_in_the_shell(project: Path) -> None:
-    """Whatever is in their values; and only in that session."""
+    """With any content of their values, and only in that session."""
     command = """echo 'export GREETING="it'"'"'s; $(echo fine)"' >> "$CLAUDE_ENV_FILE" """
     config = configured(project, "SessionStart", command, session_id="s/1")
     fire(config, HookEventName.SESSION_START, source="startup")
@@ -267,7 +267,7 @@ server.serve_forever()
 
 @pytest.mark.parametrize("dialect", ["claude", "hookline"])
 def test_a_server_guards(project: Path, dialect: str) -> None:
-    """In our words and in Claude Code's."""
+    """In hookline's format and in Claude Code's."""
     with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())

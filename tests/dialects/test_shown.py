@@ -28,7 +28,7 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_list(settings: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whose words each hook uses, which one fails, and which one never runs."""
+    """Shows the dialect of each hook, which one fails, and which one never runs."""
     text = shown(capsys, "list", "--settings", settings)
     assert "in the words of Claude Code as PreToolUse, for calls that match Bash(git *)" in text
     assert 'fails at each event: type "prompt" asks a model' in text

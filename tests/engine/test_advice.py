@@ -79,7 +79,7 @@ AFTER_TOOL_READS = "additionalContext, tool_output, updatedToolOutput"
         pytest.param(
             E.BEFORE_TOOL,
             {"hookSpecificOutput": {"decision": "deny"}},
-            ['hookSpecificOutput.decision "deny" counts only at the top level'],
+            ['hookSpecificOutput.decision "deny" is read only at the top level'],
             id="misplaced-is-told-once",
         ),
         pytest.param(

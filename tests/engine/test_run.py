@@ -605,7 +605,7 @@ CHOICES = "is not one of block, deny, allow, approve, ask; nothing was decided"
         ),
         pytest.param(
             prints('{"permissionDecision": "deny"}'),
-            'guard can\'t be understood (permissionDecision "deny" stands at the top level; it counts only inside'
+            'guard can\'t be understood (permissionDecision "deny" is at the top level; it is read only inside'
             " hookSpecificOutput), and its onError is block",
             id="wrong-place",
         ),

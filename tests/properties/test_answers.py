@@ -1,4 +1,4 @@
-"""Whatever hooks print, in whatever number and order: no exception, and no lost deny."""
+"""For any output of any number of hooks in any order: no exception, and no lost deny."""
 
 import asyncio
 import json
@@ -124,7 +124,7 @@ RUN = st.tuples(
 
 
 def assert_typed(answer: HookAnswer) -> None:
-    """Past the reader nobody has to ask what type a field has, and no text is blank."""
+    """After reading, every field has its type, and no text is blank."""
     for text in (answer.reason, answer.stop_reason, answer.note, answer.permission_reason, answer.context):
         assert text is UNSET or text is None or trim(text)
     for decision in (answer.decision, answer.permission):
@@ -202,7 +202,7 @@ RANKED = st.tuples(RUN, st.integers(0, 3))
 def test_a_verdict_says_one_thing(
     event: HookEventName, runs: list[tuple[tuple[bytes, int | None, bytes], int]]
 ) -> None:
-    """Whatever was answered, the verdict's fields agree with each other, with the result and with who said what."""
+    """For any answers, the verdict's fields agree with each other, with the result and with the hooks that decided."""
     results = [ran(event, out, exit_code=code, stderr=err, rank=rank) for (out, code, err), rank in runs]
     verdict = decide(event, TOLD, results)
     row = EVENT_TABLE[event]
@@ -227,7 +227,7 @@ def test_a_verdict_says_one_thing(
 def test_a_verdict_goes_through_json_unchanged(
     event: HookEventName, runs: list[tuple[tuple[bytes, int | None, bytes], int]]
 ) -> None:
-    """`from_dict` makes of the JSON the verdict that was written; only what JSON can't hold is told otherwise."""
+    """`from_dict` reads the verdict that was written; only values that JSON can't hold differ."""
     results = [ran(event, out, exit_code=code, stderr=err, rank=rank) for (out, code, err), rank in runs]
     verdict = decide(event, TOLD, results)
     written = json.dumps(verdict.to_dict(), allow_nan=False)
@@ -332,7 +332,7 @@ def test_only_an_explicit_answer_undoes_a_block_of_a_model_call(runs: list[tuple
 @pytest.mark.req("HOOK-099", "HOOK-100", "HOOK-101", "HOOK-102", "HOOK-210")
 @given(st.lists(TOOL_CONFIG, min_size=1, max_size=6))
 def test_tool_selections_are_united(configs: list[dict[str, Any]]) -> None:
-    """Most restrictive mode, sorted union, nothing under NONE, and nothing at all where nobody said anything usable."""
+    """Most restrictive mode, sorted union, nothing under NONE, and no selection without a usable one."""
     event = HookEventName.BEFORE_TOOL_SELECTION
     answers = [stringify_json({"hookSpecificOutput": {"toolConfig": config}}) for config in configs]
     final = HookAggregator().aggregate_results([ran(event, answer) for answer in answers], event).final_output

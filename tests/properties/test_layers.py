@@ -52,7 +52,7 @@ def guard(told: Told) -> Any:
 
 
 def clean(told: Told) -> Any:
-    """Takes the secret out of whatever it is told."""
+    """Removes the secret from its input."""
     if "SECRET" not in json.dumps([told.get("tool_input"), told.get("llm_request"), told.get("llm_response")]):
         return None
     arguments = told.get("tool_input") or {}
@@ -80,7 +80,7 @@ def fixed(answer: Any) -> Callable[[Told], Any]:
     return lambda _: answer
 
 
-# What each command answers: an exit code, an object, or nothing.
+# The answer of each command: an exit code, an object, or nothing.
 COMMANDS: Mapping[str, Callable[[Told], Any]] = {
     "guard": guard,
     "clean": clean,
@@ -166,7 +166,7 @@ def setups(draw: st.DrawFn) -> tuple[HookEventName, list[dict[str, Any]]]:
             "disabled": rarely([], commands[:1]),
         }
     )
-    # Files of another agent beside ours; an event that its agent does not have counts for nothing.
+    # Files of another agent beside hookline's; an event that the agent does not have is ignored.
     dialect = draw(st.sampled_from(["claude", "codex", "gemini"]))
     foreign = st.fixed_dictionaries(
         {
@@ -215,7 +215,7 @@ def outcome(job: ChildJob) -> ChildOutcome:
 
 
 def fire(files: Files, event: HookEventName, told: Told) -> tuple[Verdict, Told]:
-    """What the event comes to, and what the first hook was told that is not the project's."""
+    """The outcome of the event, and the input of the first hook that is not the project's."""
     configured = decode_settings(layers(files, event))
     assert configured.enabled
     made = plan(configured.hooks, event, "t")
@@ -228,7 +228,7 @@ def fire(files: Files, event: HookEventName, told: Told) -> tuple[Verdict, Told]
     judging = [run for run in runs if run.hook.origin != "project" and "(project)" not in run.hook.origin]
     if not judging:
         return verdict, {**told, **goes_on_with(verdict, told)}
-    # A hook of another agent is told less, and nothing else about these.
+    # A hook of another agent gets fewer fields, and nothing else about these.
     judged = json.loads(judging[0].stdin)
     return verdict, {**told, **{key: judged[key] for key in told if key in judged}}
 
@@ -301,7 +301,7 @@ BEFORE_TOOL, BEFORE_MODEL = HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODE
 @settings(max_examples=5 * settings().max_examples)
 @given(setups(), TEXTS)
 def test_a_projects_file_lifts_nothing(setup: tuple[HookEventName, list[dict[str, Any]]], text: str) -> None:
-    """Whatever stands in the files, and whatever the hooks answer."""
+    """For any files and any answers of the hooks."""
     event, (project, user, system) = setup
     others: Files = {"user": user, "system": system}
     told = {

@@ -1,4 +1,4 @@
-"""Whatever a settings file holds."""
+"""Properties of settings files with any content."""
 
 import json
 from typing import Any
@@ -79,7 +79,7 @@ def test_any_settings_are_read(one: dict[str, Any], other: dict[str, Any]) -> No
 
 @given(st.lists(GROUP, max_size=4), st.data())
 def test_no_neighbour_costs_a_guard(groups: list[Any], data: st.DataObject) -> None:
-    """A good hook runs whatever stands before, behind and beside it in its file."""
+    """A good hook runs with any content before, after and beside it in its file."""
     beside = data.draw(st.lists(HOOK, max_size=3))
     beside.insert(data.draw(st.integers(0, len(beside))), GUARD)
     groups.insert(data.draw(st.integers(0, len(groups))), {"hooks": beside})

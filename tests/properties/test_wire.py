@@ -65,7 +65,7 @@ def nest(value: Any, depth: int) -> Any:
 
 @given(JSON)
 def test_a_round_trip_loses_nothing(value: Any) -> None:
-    """What was written is read again as it was: only whole floats become integers, and the text is one line."""
+    """A value is read again as it was written: only whole floats become integers, and the text is one line."""
     written = stringify_json(value)
     assert parse_json(written.decode()) == value
     assert b"\n" not in written
@@ -73,7 +73,7 @@ def test_a_round_trip_loses_nothing(value: Any) -> None:
 
 @given(ANYTHING)
 def test_anything_can_be_written(value: Any) -> None:
-    """Whatever a tool's arguments hold, what the hook reads is JSON that any parser takes, NaN and all."""
+    """For any arguments of a tool, also NaN, the hook's input is JSON that every parser accepts."""
     written = stringify_json(value).decode("utf-8")
     json.loads(written, parse_constant=_refuse, parse_int=len)
     json.dumps(to_plain(value), allow_nan=False)
@@ -91,7 +91,7 @@ def test_any_text_is_a_value_or_a_value_error(text: str) -> None:
 
 @given(st.integers(0, 300), st.lists(st.integers(0, 300), max_size=4))
 def test_cutting_keeps_what_is_not_too_deep(before: int, depths: list[int]) -> None:
-    """Whatever lies too deep, and wherever, the values around it stay."""
+    """Values around a value that is nested too deeply stay."""
     text = json.dumps({"first": before, **{f"deep{i}": nest(i, depth) for i, depth in enumerate(depths)}, "last": 1})
     value = json.loads(cut_depth(text))
     assert (value["first"], value["last"], len(value)) == (before, 1, len(depths) + 2)
@@ -102,13 +102,13 @@ def test_cutting_keeps_what_is_not_too_deep(before: int, depths: list[int]) -> N
 
 @given(TEXT)
 def test_trimming_is_idempotent(text: str) -> None:
-    """What is trimmed has nothing more to trim."""
+    """Trimming twice is the same as trimming once."""
     assert trim(trim(text)) == trim(text)
 
 
 @given(st.floats(allow_nan=True))
 def test_numbers_are_javascripts(number: float) -> None:
-    """A whole number has no fraction, and what is no number is null."""
+    """A whole number has no fraction, and NaN is null."""
     written = stringify_json([number]).decode()
     if math.isfinite(number):
         assert json.loads(written) == [number]

@@ -85,7 +85,7 @@ def test_every_field_has_a_typed_place() -> None:
 
 @pytest.mark.parametrize("answer", [HookAnswer(), read_object({})], ids=["made", "read"])
 def test_an_empty_answer_says_nothing(answer: HookAnswer) -> None:
-    """What is not said is UNSET, which is neither null nor an empty text."""
+    """A missing field is UNSET, which is neither null nor an empty text."""
     fields = ("decision", "reason", "proceed", "stop_reason", "suppress", "note", "permission", "context", "tools")
     assert {getattr(answer, name) for name in fields} == {UNSET}
     assert (answer.blocks, answer.asks, answer.stops, answer.is_specific) == (False,) * 4
@@ -170,7 +170,7 @@ def test_stdout_is_json_first_and_text_else(stdout: str, answer: HookAnswer | No
     ids=["nested-arrays", "endless-digits", "beyond-a-double", "lone-surrogate", "nested-objects"],
 )
 def test_no_baggage_costs_a_deny(baggage: str) -> None:
-    """Whatever else stands in an answer, its decision is read."""
+    """The decision is read whatever the other fields of the answer are."""
     answer = read_stdout(f'{{"baggage":{baggage},"decision":"deny","reason":"no"}}')
     assert answer is not None
     assert (answer.blocks, answer.why, answer.is_explicit) == (True, "no", True)
@@ -221,31 +221,31 @@ def test_no_baggage_costs_a_deny(baggage: str) -> None:
         pytest.param({"hookSpecificOutput": None}, (), False, id="specific-null"),
         pytest.param(
             {"permissionDecision": "deny"},
-            ('permissionDecision "deny" stands at the top level; it counts only inside hookSpecificOutput',),
+            ('permissionDecision "deny" is at the top level; it is read only inside hookSpecificOutput',),
             True,
             id="too-high",
         ),
         pytest.param(
             {"tool_input": {}, "decision": "allow"},
-            ("tool_input stands at the top level; it counts only inside hookSpecificOutput",),
+            ("tool_input is at the top level; it is read only inside hookSpecificOutput",),
             False,
             id="too-high-and-decides-nothing",
         ),
         pytest.param(
             {"hookSpecificOutput": {"decision": "deny"}},
-            ('hookSpecificOutput.decision "deny" counts only at the top level',),
+            ('hookSpecificOutput.decision "deny" is read only at the top level',),
             True,
             id="too-low",
         ),
         pytest.param(
             {"hookSpecificOutput": {"continue": False}},
-            ("hookSpecificOutput.continue false counts only at the top level",),
+            ("hookSpecificOutput.continue false is read only at the top level",),
             True,
             id="stop-too-low",
         ),
         pytest.param(
             {"hookSpecificOutput": {"reason": "r"}},
-            ("hookSpecificOutput.reason counts only at the top level",),
+            ("hookSpecificOutput.reason is read only at the top level",),
             False,
             id="reason-too-low",
         ),
@@ -349,7 +349,7 @@ def test_a_reason_that_is_no_text_is_shown_as_text(given: dict[str, Any], shown:
 
 
 def test_fields_that_the_event_does_not_read_do_not_count() -> None:
-    """What an event does not read is kept, complained about, and changes nothing."""
+    """A field that an event does not use is kept and reported, and has no effect."""
     reads = frozenset({"additionalContext"})
     specific = {"permissionDecision": "deny", "additionalContext": "c", "tool_output": 1, "hookEventName": "X"}
     answer = read_stdout(json.dumps({"hookSpecificOutput": specific}), reads, rank=3)
@@ -451,7 +451,7 @@ def test_an_answer_that_asks_for_something_specific(specific: dict[str, Any], is
 
 
 def test_a_merged_answer_as_json() -> None:
-    """Without what a hook printed, the JSON is made from the fields; only what was said is in it."""
+    """Without the printed JSON, the JSON is made from the fields that are set."""
     answer = HookAnswer(
         decision="deny",
         reason=None,
@@ -537,7 +537,7 @@ def test_a_merged_answer_as_json() -> None:
 def test_a_tool_selection_is_read_generously(
     given: dict[str, Any], selection: ToolSelection, complaints: list[str]
 ) -> None:
-    """What may restrict too little is read as strictly as it can be, and its author is told."""
+    """A selection that may restrict too little is read as strictly as possible, and reported to its author."""
     assert read_tool_selection(given) == (selection, complaints)
 
 
@@ -668,7 +668,7 @@ def test_what_other_systems_call_otherwise_is_read(specific: dict[str, Any], too
     ],
 )
 def test_a_misspelt_denial_leaves_a_doubt(printed: str, doubt: str) -> None:
-    """Whatever means no, in a place or a spelling that is not read, is no yes; the doubt quotes it."""
+    """A denial in a place or spelling that is not read is not an approval; the doubt quotes it."""
     answer = read_stdout(printed)
     assert answer is not None
     assert not answer.blocks
@@ -692,7 +692,7 @@ def test_a_misspelt_denial_leaves_a_doubt(printed: str, doubt: str) -> None:
     ],
 )
 def test_other_words_leave_none(printed: str) -> None:
-    """A text that mentions a denial, and arguments that look like one, are no answer."""
+    """A text that mentions a denial, and arguments that look like one, are not answers."""
     answer = read_stdout(printed)
     assert answer is not None
     assert answer.doubt is None
@@ -713,5 +713,5 @@ def test_a_value_of_a_subclass_counts_as_what_it_is() -> None:
 
 @pytest.mark.parametrize("text", ["{'decision': 'deny'}", "{'hookSpecificOutput': {}}", "so {'continue': False}"])
 def test_a_printed_dictionary_is_told(text: str) -> None:
-    """What Python prints of a dictionary is not JSON: no deny is read from it, and that leaves a doubt."""
+    """A printed Python dictionary is not JSON: no deny is read from it, and a doubt is reported."""
     assert read_stdout(text) == plain_text(text, NOT_JSON, doubt=unreadable(text))

@@ -124,7 +124,7 @@ def test_each_check_is_a_type_predicate(event: HookEventName) -> None:
 @pytest.mark.req("HOOK-062")
 @pytest.mark.parametrize("event", HookEventName)
 def test_each_input_type_has_the_common_and_the_own_fields(event: HookEventName) -> None:
-    """What hooks of an event are told is the five facts and the event's own fields."""
+    """The input of an event's hooks is the five facts and the event's own fields."""
     told = getattr(inputs, f"{event.value}Input")
     assert told.__required_keys__ == HookInput.__required_keys__ | GOOD[event].keys()
     assert HookInput.__required_keys__ == {"session_id", "cwd", "timestamp", "hook_event_name", "transcript_path"}

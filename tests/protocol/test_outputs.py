@@ -40,7 +40,7 @@ def test_only_false_stops(value: object, stops: bool) -> None:
 
 
 def test_an_answer_with_nothing_in_it() -> None:
-    """Every question has an answer when nothing was said."""
+    """Every method returns a value for an empty answer."""
     output = DefaultHookOutput()
     assert (output.decision, output.reason, output.stop_reason, output.system_message) == (None, None, None, None)
     assert (output.suppress_output, output.hook_specific_output, output.get_additional_context()) == (False, {}, None)
@@ -51,7 +51,7 @@ def test_an_answer_with_nothing_in_it() -> None:
 
 
 def test_wrong_types_read_as_absent() -> None:
-    """A field of the wrong type is absent, and a text that is no string is shown."""
+    """A field of the wrong type is absent, and a reason that is not a string is shown."""
     output = DefaultHookOutput(
         {"decision": 1, "reason": {"a": 1.0}, "stopReason": 7, "systemMessage": False, "suppressOutput": 1}
     )

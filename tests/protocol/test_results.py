@@ -29,7 +29,7 @@ def read(data: dict[str, Any], kind: type[DefaultHookOutput] = DefaultHookOutput
 
 @pytest.mark.req("HOOK-145", "DELTA-HFAIL-004")
 def test_each_empty_success_is_a_fresh_one() -> None:
-    """Nothing ran, nothing failed, nothing was said; and no two callers share the object."""
+    """Nothing ran, nothing failed, no answer; and no two callers share the object."""
     result = make_empty_success_result()
     assert result == AggregatedHookResult(
         success=True, final_output=None, all_outputs=(), errors=(), total_duration=0.0, verdict=None
@@ -109,7 +109,7 @@ def test_a_processed_result_as_json() -> None:
 
 @pytest.mark.req("DELTA-HRUN-004")
 def test_no_answer_asks_for_nothing() -> None:
-    """Without an answer nothing stops, nothing is said and nothing is hidden."""
+    """Without an answer nothing is stopped, reported or hidden."""
     empty = make_empty_success_result()
     assert process_common_hook_output_fields(empty) == ProcessedHookResult(
         aggregated=empty, should_stop=False, stop_reason=None, system_message=None, suppress_output=False

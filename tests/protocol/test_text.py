@@ -62,7 +62,7 @@ def test_json_keeps_its_values(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["\U000e0041", "\x7f", "\ud800", "\u202e"])
 def test_json_escapes_what_is_hidden(text: str) -> None:
-    """Such characters do not stand in JSON as they are."""
+    """Such characters are escaped in JSON."""
     safe = visible_json(f'"{text}"')
     assert safe.isascii()
     assert safe.isprintable()

@@ -213,7 +213,7 @@ WHOLE = Verdict(
 
 @pytest.mark.parametrize("verdict", [EMPTY, WHOLE], ids=["empty", "whole"])
 def test_a_verdict_goes_through_json_unchanged(verdict: Verdict) -> None:
-    """What `to_dict` gives is plain JSON, and `from_dict` makes the same verdict of it."""
+    """`to_dict` returns plain JSON, and `from_dict` makes the same verdict of it."""
     text = json.dumps(verdict.to_dict(), allow_nan=False)
     assert Verdict.from_dict(json.loads(text)) == verdict
     assert Verdict.from_dict(verdict.to_dict()).to_dict() == verdict.to_dict()
@@ -277,7 +277,7 @@ def test_what_is_no_verdict_is_refused(given: dict[str, Any]) -> None:
     ],
 )
 def test_an_effect_goes_by_its_name_on_the_wire(fields: dict[str, Any], effect: dict[str, Any] | None) -> None:
-    """What the caller goes on with in another form, as hooks name it."""
+    """The changed values to continue with, under the names that hooks use."""
     assert msgspec.structs.replace(EMPTY, **fields).effect == effect
 
 

@@ -1,4 +1,4 @@
-"""What hooks can't be shown whole is refused."""
+"""Arguments that hooks can't be shown completely are refused."""
 
 import asyncio
 import dataclasses
@@ -38,7 +38,7 @@ class Excluded(Shown):
 
 
 class Private(Shown):
-    """A model with a field of its own."""
+    """A model with one field."""
 
     _secret: str = pydantic.PrivateAttr("x")
 
@@ -77,7 +77,7 @@ def nested(levels: int, inner: Any = "x") -> Any:
     ],
 )
 def test_values_that_hooks_can_see(value: Any) -> None:
-    """Whatever JSON has a form for is shown."""
+    """Every value that JSON can represent is shown."""
     assert why_not_whole({"value": value}) is None
 
 

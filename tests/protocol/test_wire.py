@@ -172,7 +172,7 @@ def test_stringify_writes_what_javascript_writes(value: object, written: str) ->
 
 
 class Text(str):
-    """A text with words of its own, as `markupsafe.Markup` is one."""
+    """A text with its own `__str__`, like `markupsafe.Markup`."""
 
     __slots__ = ()
 
@@ -183,14 +183,14 @@ class Text(str):
 
 
 class Number(int):
-    """A number with words of its own, as `bool` is one."""
+    """A number with its own `__str__`, like `bool`."""
 
     def __str__(self) -> str:
         return "hidden"
 
 
 class Real(float):
-    """A float with words of its own, as `numpy.float64` is one."""
+    """A float with its own `__str__`, like `numpy.float64`."""
 
     def __str__(self) -> str:
         return "hidden"
@@ -412,6 +412,6 @@ class FailingClass:
     ],
 )
 def test_nothing_keeps_the_rest_from_being_told(odd: object) -> None:
-    """A value whose own code fails is told as text, and a guard is asked about everything beside it."""
+    """A value whose own code fails is written as text, and guards get everything else."""
     assert json.loads(stringify_json({"odd": odd, "command": "rm"}))["command"] == "rm"
     assert to_plain({"odd": odd, "command": "rm"})["command"] == "rm"

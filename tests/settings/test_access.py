@@ -21,7 +21,7 @@ from hookline.settings.read.permissions import access_fault
 def test_a_group_may_write_if_it_is_the_user_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, primary: bool, name: str, members: list[str], is_refused: bool
 ) -> None:
-    """With a private group for each user, the umask is often 002: then the group is nobody else."""
+    """With a private group for each user, the umask is often 002: then the group has no other members."""
     file = tmp_path / "settings.json"
     file.touch()
     file.chmod(0o664)

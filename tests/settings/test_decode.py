@@ -124,7 +124,7 @@ def test_all_eleven_events_are_known() -> None:
     ],
 )
 def test_one_bad_hook_costs_one_hook(bad: Any, fault: str) -> None:
-    """A hook that cannot run is told of with file, place and remedy, and the hook after it still runs."""
+    """A hook that can't run is reported with file, place and remedy, and the next hook still runs."""
     entries, problems = decode(layer(before_tool(bad, GOOD)))
     assert entries == [replace(GOOD_ENTRY, location="hooks.BeforeTool[0].hooks[1]")]
     assert problems == [f"user.json: hooks.BeforeTool[0].hooks[0] {fault}; it does not run"]
@@ -145,7 +145,7 @@ def test_one_bad_hook_costs_one_hook(bad: Any, fault: str) -> None:
     ids=["number", "hook-in-place-of-group", "no-hooks", "one-hook-without-array"],
 )
 def test_one_bad_group_costs_one_group(bad: Any, problem: str) -> None:
-    """A group that cannot be read is told of, and the group after it still counts."""
+    """A group that can't be read is reported, and the next group is still used."""
     entries, problems = decode(layer({"hooks": {"BeforeTool": [bad, {"hooks": [GOOD]}]}}))
     assert entries == [replace(GOOD_ENTRY, location="hooks.BeforeTool[1].hooks[0]")]
     assert problems == [f"user.json: {problem}; it does not run"]
@@ -182,7 +182,7 @@ def test_the_key_that_was_misspelled_is_named(group: Any, fault: str, typo: str,
     ],
 )
 def test_a_wrong_container_is_told(values: dict[str, Any], problem: str) -> None:
-    """What should hold hooks and is something else is an error that names its place."""
+    """A wrong type where hooks are expected is an error that names its place."""
     assert decode(layer(values)) == ([], [f"user.json: {problem}; it does not run"])
     assert decode_settings([layer(values)]).problems[0].is_error
 
@@ -220,7 +220,7 @@ def test_an_unknown_event_is_told_with_the_likely_one(name: Any, advice: str) ->
 
 @pytest.mark.parametrize("nothing", [None, [], {}])
 def test_an_unknown_event_without_hooks_is_only_warned_of(nothing: Any) -> None:
-    """Where nothing stands under the name, no hook is lost."""
+    """If there is nothing under the name, no hook is lost."""
     (problem,) = decode_settings([layer({"hooks": {"PreToolUse": nothing}})]).problems
     assert (problem.path, problem.is_error) == ("hooks.PreToolUse", False)
 
@@ -234,7 +234,7 @@ def test_an_unknown_event_without_hooks_is_only_warned_of(nothing: Any) -> None:
     ],
 )
 def test_an_option_among_the_events_is_told_where_it_belongs(name: str, value: Any, advice: str) -> None:
-    """What other systems keep beside the events costs no hook, and is a warning."""
+    """Options of other systems beside the events are a warning, and the hooks run."""
     decoded = decode_settings([layer({"hooks": {name: value, "BeforeTool": [{"hooks": [GOOD]}]}})])
     assert decoded.hooks == (GOOD_ENTRY,)
     assert decoded.problems == (Problem(origin="user.json", path=f"hooks.{name}", message=advice),)
@@ -258,7 +258,7 @@ def test_an_option_among_the_events_is_told_where_it_belongs(name: str, value: A
     ],
 )
 def test_a_timeout_of_any_kind(timeout: Any, limit: float, wrong: str | None) -> None:
-    """A timeout of any size counts; one that is no time costs the option with a warning, never the hook."""
+    """A timeout of any size is used; an invalid one is a warning, and the hook runs with the default."""
     assert decode(layer(before_tool({**GOOD, "timeout": timeout}))) == (
         [replace(GOOD_ENTRY, timeout_ms=limit)],
         [f"user.json: hooks.BeforeTool[0].hooks[0].timeout {ignored(wrong, '60000')}"] if wrong else [],
@@ -268,7 +268,7 @@ def test_a_timeout_of_any_kind(timeout: Any, limit: float, wrong: str | None) ->
 @pytest.mark.req("HOOK-082", "HOOK-089")
 @pytest.mark.parametrize("matcher", [5, ["write_file"], {"tool": "x"}, True])
 def test_an_unusable_matcher_guards_everything(matcher: Any) -> None:
-    """A matcher that is not a string widens its hooks to every tool, and says so once."""
+    """A matcher that is not a string makes its hooks run for every tool, and is reported once."""
     entries, problems = decode(layer(before_tool(GOOD, matcher=matcher)))
     assert entries == [GOOD_ENTRY]
     assert len(problems) == 1
@@ -397,7 +397,7 @@ def test_a_wrong_sequential_costs_that_option() -> None:
     ],
 )
 def test_a_misspelt_option_is_told(hook: dict[str, Any], group: dict[str, Any], place: str, meant: str) -> None:
-    """An option that is nearly one of ours does nothing, and does not do nothing in silence."""
+    """A misspelt option has no effect, and is reported."""
     assert decode(layer(before_tool({**GOOD, **hook}, **group))) == (
         [GOOD_ENTRY],
         [f"user.json: {place} is not an option and is ignored; did you mean {meant}?"],
@@ -405,14 +405,14 @@ def test_a_misspelt_option_is_told(hook: dict[str, Any], group: dict[str, Any], 
 
 
 def test_other_keys_belong_to_others() -> None:
-    """A key that resembles nothing of ours is no problem."""
+    """A key that resembles no option is not a problem."""
     values = {**before_tool({**GOOD, "x-owner": "ops"}, comment="y"), "theme": "dark", "hooksConfig": {"notes": 1}}
     assert decode(layer(values)) == ([GOOD_ENTRY], [])
 
 
 @pytest.mark.req("HOOK-195")
 def test_a_plugin_is_kept_without_a_command() -> None:
-    """A plugin is planned with no command, so that it can never stand in for a hook that runs the same command."""
+    """A plugin is planned without a command, so that it never replaces a hook that runs the same command."""
     entries, problems = decode(layer(before_tool({"type": "plugin", "command": "good"})))
     assert entries == [replace(GOOD_ENTRY, run=Unsupported(HookType.PLUGIN))]
     assert problems == []
@@ -517,7 +517,7 @@ def test_disabled_hooks_are_kept_with_the_reason(
     ],
 )
 def test_options_of_the_wrong_type_disable_nothing(options: Any, problem: str) -> None:
-    """A list of names that is no list leaves all guards on, with a warning."""
+    """A wrong type in place of a list of names leaves all guards on, with a warning."""
     entries, problems = decode(layer({**before_tool(GOOD), "hooksConfig": options}))
     assert entries == [GOOD_ENTRY]
     assert problems == [f"user.json: {problem.format(ignored=ignored('an array of strings'))}"]
@@ -538,7 +538,7 @@ def test_options_of_the_wrong_type_disable_nothing(options: Any, problem: str) -
     ],
 )
 def test_one_bad_option_costs_that_option(options: dict[str, Any], place: str, said: str, counts: str) -> None:
-    """An option of the wrong type is told in plain words, also one level below."""
+    """An option of the wrong type is reported in plain words, also one level below."""
     assert decode(layer({"hooksConfig": options})) == (
         [],
         [f"user.json: hooksConfig.{place} {ignored(said, counts)}"],
@@ -547,13 +547,13 @@ def test_one_bad_option_costs_that_option(options: dict[str, Any], place: str, s
 
 
 def test_a_bad_option_does_not_cost_its_neighbour() -> None:
-    """A log that is switched off stays off whatever else is said of it, even in half characters."""
+    """A log that is switched off stays off whatever its other options are, even half characters."""
     log = {"enabled": False, "maxBytes": -1, "\ud800": 1}
     assert decode_settings([layer({"hooksConfig": {"log": log}})]).options.log == LogSettings(enabled=False)
 
 
 class Broken(dict[str, Any]):
-    """Settings that nobody has foreseen."""
+    """Settings of unforeseen types."""
 
     def __contains__(self, key: object) -> bool:
         raise RuntimeError("boom")
@@ -564,7 +564,7 @@ class Broken(dict[str, Any]):
 
 
 def test_what_nobody_foresaw_costs_one_layer() -> None:
-    """The hooks that were read before it and those of all other layers still run, and it is told as an error."""
+    """The hooks that were read before it and those of all other layers still run, and an error is reported."""
     hooks = {"BeforeTool": [{"hooks": [GOOD]}], "AfterTool": [{"hooks": [GOOD, Broken(GOOD)]}]}
     other = layer(before_tool(GOOD), ConfigSource.SYSTEM)
     broken = layer({"hooks": Broken(x=1)}, ConfigSource.PROJECT)
@@ -581,7 +581,7 @@ def test_what_nobody_foresaw_costs_one_layer() -> None:
 
 
 def test_options_that_nobody_foresaw_cost_one_layer() -> None:
-    """The options of other layers count, the hooks of the same layer run, and it is told as an error."""
+    """The options of other layers count, the hooks of the same layer run, and an error is reported."""
     broken = layer({**before_tool(GOOD), "hooksConfig": Broken(x=1)}, ConfigSource.SYSTEM)
     decoded = decode_settings([broken])
     assert [entry.command for entry in decoded.hooks] == ["good"]
@@ -593,7 +593,7 @@ def test_options_that_nobody_foresaw_cost_one_layer() -> None:
 
 
 def test_half_a_character_in_a_projects_file_costs_no_guard(project: Path, own_home: Path) -> None:
-    """A stranger's file cannot keep the hooks of the user from being read."""
+    """An untrusted file can't prevent the user's hooks from being read."""
     (project / ".llxprt").mkdir()
     (project / ".llxprt" / "settings.json").write_text('{"hooksConfig": {"disabled": "\\ud800"}}')
     (own_home / ".llxprt").mkdir()
@@ -603,7 +603,7 @@ def test_half_a_character_in_a_projects_file_costs_no_guard(project: Path, own_h
 
 
 def test_a_projects_file_cannot_set_options() -> None:
-    """Options of a guest do not count, and it is told of each; disabling its own hooks is its right."""
+    """Options of a project's file are not used, and each is reported; it may disable its own hooks."""
     guest = layer({"hooksConfig": {"disabled": [], "outputLimit": 1}}, ConfigSource.PROJECT, is_guest=True)
     assert decode_settings([guest]).options == HooksConfigSettings()
     assert decode(guest) == (
@@ -637,7 +637,7 @@ def test_each_option_is_decided_by_the_most_trusted_layer_that_gives_it() -> Non
 
 
 def test_problems_of_files_come_first() -> None:
-    """What was wrong with a file as such is among the problems of its hooks."""
+    """Problems of a file are listed together with those of its hooks."""
     broken = Problem(origin="p", path="", message="is not JSON", is_error=True)
     unusable = Layer(source=ConfigSource.PROJECT, origin="p", problems=(broken,))
     decoded = decode_settings([unusable, layer(before_tool(5, GOOD))])
@@ -646,7 +646,7 @@ def test_problems_of_files_come_first() -> None:
 
 
 def test_problems_have_line_and_column() -> None:
-    """A problem in a file points at the place where it has to be mended."""
+    """A problem in a file points at the place to fix."""
     text = json.dumps(before_tool(GOOD, {"type": "command"}), indent=1)
     problems = decode_settings([layer(json.loads(text))._replace(text=text)]).problems
     line = text.splitlines()[problems[0].line - 1] if problems[0].line else ""
@@ -677,7 +677,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("values", HOSTILE)
 def test_reading_is_linear(values: dict[str, Any]) -> None:
-    """A stranger's file with ten thousand problems, or hooks, must not keep anybody waiting."""
+    """An untrusted file with ten thousand problems, or hooks, must not delay a command."""
     text = json.dumps(values, indent=1)
     began = time.process_time()
     settings = decode_settings([layer(parse(text))._replace(text=text)])
@@ -747,7 +747,7 @@ def test_settings_say_whether_hooks_are_enabled_and_each_problem_once() -> None:
     ],
 )
 def test_which_hooks_are_applied(options: dict[str, Any], applies_lifecycle: bool, is_applied: bool) -> None:
-    """Answers to the lifecycle events count where the options say so; those to other events always do."""
+    """Answers to lifecycle events apply if the options allow it; those to other events always do."""
     hooks = {event.value: [{"hooks": [GOOD]}] for event in HookEventName}
     settings = decode_settings([layer({"hooks": hooks, "hooksConfig": options})], applies_lifecycle=applies_lifecycle)
     applied = {hook.event for hook in settings.hooks if hook.is_applied}

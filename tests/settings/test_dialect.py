@@ -96,7 +96,7 @@ def test_a_hook_that_never_runs_is_reported_and_counted(dialect: str, name: str,
 @pytest.mark.parametrize("name", ["PreToolUse", "BeforeTool"])
 @pytest.mark.parametrize("bad", ["claud", 5])
 def test_a_guard_of_an_unknown_dialect_blocks_everything(name: str, bad: Any) -> None:
-    """Whatever it decides could be misread."""
+    """Its decisions could be misread."""
     (entry,), (problem,) = read({"hooks": {name: [{"matcher": "Bash", "hooks": [{**HOOK, "dialect": bad}]}]}})
     shown = f"{bad!r} is not a dialect; the dialects are hookline, claude, codex, gemini"
     consequence = "its hooks fail, and block where they can, until you fix it"
@@ -127,7 +127,7 @@ def test_a_timeout_is_in_the_unit_of_its_agent(dialect: str, given: float | None
 
 @pytest.mark.parametrize("dialect", ["claude", "hookline"])
 def test_on_failure_is_on_error(dialect: str) -> None:
-    """Claude Code's key counts whatever the dialect: a guard too strict is safer than one too weak."""
+    """Claude Code's key is used in every dialect: a guard that is too strict is safer than one that is too weak."""
     entry, problems = one("BeforeTool", dialect, onFailure="block")
     assert (entry.on_error, problems) == (OnError.BLOCK, [])
 
@@ -164,7 +164,7 @@ def test_a_key_with_less_effect_than_it_seems_is_reported(event: str, keys: dict
 
 @pytest.mark.parametrize("dialect", ["hookline", "codex"])
 def test_a_key_of_another_agent_is_reported(dialect: str) -> None:
-    """`if` means nothing to hooks of ours and of Codex, so the hook runs for every call."""
+    """`if` has no effect on hooks of hookline and Codex, so the hook runs for every call."""
     entry, (problem,) = one("BeforeTool", dialect, **{"if": "Bash"})
     assert entry.condition is None
     assert ".if has no effect on " in problem

@@ -74,7 +74,7 @@ DISABLED = ("hooksConfig", "disabled")
     ],
 )
 def test_a_value_is_added_in_the_style_of_the_file(before: str, after: str) -> None:
-    """The new value stands where a person would have written it, and nothing else moves."""
+    """The new value is where a user would have written it, and nothing else moves."""
     assert add_to_list(before, DISABLED, "x") == after
     assert "x" in jsonc.parse(after)["hooksConfig"]["disabled"]
 
@@ -95,7 +95,7 @@ def test_a_value_is_added_in_the_style_of_the_file(before: str, after: str) -> N
     ],
 )
 def test_a_value_is_removed_with_its_comma(before: str, after: str) -> None:
-    """What is left is what a person would have left."""
+    """The rest looks as if edited by hand."""
     text = '{"hooksConfig": {"disabled": %s}} // end'
     assert remove_from_list(text % before, DISABLED, "x") == text % after
     jsonc.parse(text % after)
@@ -123,7 +123,7 @@ def test_what_stands_in_the_way_is_told(text: str, said: str) -> None:
 
 
 def test_only_a_list_can_lose_a_value() -> None:
-    """A value that is not a list is left for its owner to mend."""
+    """A value that is not a list stays for the user to fix."""
     with pytest.raises(HooklineError, match="is a string, expected an array"):
         remove_from_list('{"hooksConfig": {"disabled": "x"}}', DISABLED, "x")
 
@@ -183,7 +183,7 @@ def test_nothing_is_written_when_nothing_changes(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_file_is_not_touched(data: bytes, said: str, tmp_path: Path) -> None:
-    """What cannot be read is not written either."""
+    """A file that can't be read is not written."""
     path = tmp_path / "settings.json"
     path.write_bytes(data)
     with pytest.raises(HooklineError, match=said):
@@ -199,7 +199,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_two_writers_both_count(tmp_path: Path) -> None:
-    """Whoever comes second reads what the first has written."""
+    """The second process reads what the first has written."""
     path = tmp_path / "settings.json"
     writers = [
         threading.Thread(target=edit_file, args=(path, lambda text, name=name: add_to_list(text, DISABLED, name)))

@@ -1,4 +1,4 @@
-"""Entries that can't be used as they are written: what is said of them, and which of them block."""
+"""Entries that can't be used as they are written: the messages about them, and which entries block."""
 
 import asyncio
 from pathlib import Path
@@ -18,7 +18,7 @@ PLACE = "user.json: hooks.BeforeTool[0].hooks[0]"
 
 
 def read(hook: Any, event: str = "BeforeTool", **group: Any) -> tuple[tuple[HookEntry, ...], list[str]]:
-    """The entries and the problems of a file of ours with one hook."""
+    """The entries and the problems of a file with one hook."""
     values = {"hooks": {event: [{"hooks": [hook], **group}]}}
     decoded = decode_settings([Layer(source=ConfigSource.USER, origin="user.json", values=values)])
     return tuple(decoded.hooks), [str(problem) for problem in decoded.problems]
@@ -111,7 +111,7 @@ def test_a_broken_entry_that_would_block_nothing_is_dropped(hook: dict[str, Any]
 
 
 def test_a_broken_entry_of_another_event_blocks_where_it_can() -> None:
-    """Its message does not promise more; and it counts as much as a whole one would."""
+    """Its message does not promise more. It blocks as a valid one would."""
     for event, is_applied in (("AfterTool", True), ("BeforeAgent", False)):
         (entry,), (problem,) = read({"type": "http", "url": "x", **STRICT}, event)
         assert entry.is_applied is is_applied
@@ -128,6 +128,6 @@ def test_a_hook_in_place_of_a_group_blocks_if_it_says_so() -> None:
 
 
 def test_a_broken_entry_of_an_unknown_dialect_blocks_in_our_words() -> None:
-    """It can't be put into words that nobody knows."""
+    """There is no format for an unknown dialect."""
     (entry,), _ = read({"type": "http", "url": "x", **STRICT}, dialect="klingon")
     assert (entry.dialect, entry.on_error) == ("hookline", "block")

@@ -205,7 +205,7 @@ def test_a_large_file_is_read_to_its_end(project: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
 def test_an_unreadable_file_counts_by_its_times(project: Path, script: Path) -> None:
-    """What cannot be read is still noticed when it is replaced."""
+    """The replacement of an unreadable file is noticed."""
     script.chmod(0o100)
     before = digest(make_hook(), project)
     script.unlink()

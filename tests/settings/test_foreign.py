@@ -1,4 +1,4 @@
-"""Settings files of other agents, read in place: real files in a home and a project of their own."""
+"""Settings files of other agents, read in place: real files in a home and a project."""
 
 import asyncio
 import json
@@ -134,7 +134,7 @@ def test_variables_move_the_files(monkeypatch: pytest.MonkeyPatch, place: Place)
 
 
 def test_a_project_cannot_have_files_read(place: Place) -> None:
-    """It says so instead."""
+    """It reports this instead."""
     place.write("home/.claude/settings.json", events("PreToolUse", "it"))
     place.write("project/.llxprt/settings.json", {"enableHooks": True, "hooksConfig": {"dialects": ["claude"]}})
     settings = Config(place.project).get_settings()
@@ -155,7 +155,7 @@ def test_an_unknown_agent_is_an_error_and_the_others_are_read(place: Place) -> N
 
 
 def test_other_keys_of_such_a_file_are_not_ours(place: Place) -> None:
-    """Whatever they are called: neither options nor extensions nor the switch."""
+    """Under any name: neither options nor extensions nor the switch."""
     options = {"onFault": "block", "outputLimit": 5, "log": {"enabled": False}, "notifications": True}
     place.write(
         "home/.gemini/settings.json",
@@ -227,7 +227,7 @@ SWITCHES = [
 def test_a_file_silences_itself_and_less_trusted_ones(
     event: str, name: str, switch: dict[str, Any], place: Place
 ) -> None:
-    """And never a more trusted one, nor hooks of another agent or of ours."""
+    """And never a more trusted file, hooks of another agent, or hookline's."""
 
     def content(command: str, more: dict[str, Any]) -> dict[str, Any]:
         own = events(event, command)
@@ -261,7 +261,7 @@ def test_names_that_gemini_disables(place: Place) -> None:
 
 
 def test_our_own_list_disables_their_hooks(place: Place) -> None:
-    """So `hookline disable` works for them, too."""
+    """So `hookline disable` also works for them."""
     place.write("home/.claude/settings.json", events("PreToolUse", "it"))
     place.ask_for("claude", hooksConfig={"dialects": ["claude"], "disabled": ["it"]})
     assert [hook.enabled for hook in place.hooks()] == [False]
@@ -332,7 +332,7 @@ def test_a_plugin_may_name_its_files_in_its_manifest(place: Place) -> None:
 
 
 def test_our_own_bridge_is_left_out(own_home: Path, place: Place) -> None:
-    """Or hookline would call itself for ever; what stands beside it runs."""
+    """Otherwise hookline would call itself forever; the other hooks run."""
     file = place.write("home/.claude/settings.json", events("PreToolUse", "guard"))
     assert install("claude", file, ["PreToolUse", "Stop"]) == ["PreToolUse", "Stop"]
     install("codex", own_home / ".codex/hooks.json", ["PreToolUse"])
@@ -461,7 +461,7 @@ def test_a_named_file_can_be_of_another_agent(place: Place) -> None:
     ],
 )
 def test_what_can_not_be_asked_for(options: dict[str, Any], message: str, place: Place) -> None:
-    """A program is told so."""
+    """A program gets this as a problem."""
     with pytest.raises(ValueError, match=message):
         Config(place.project, **options)
 
@@ -513,7 +513,7 @@ async def _never(_arguments: dict[str, Any]) -> ToolResult:
     "named", ["../elsewhere.json", "/etc/hooks.json", "./missing.json", "\0", 5, ["./hooks", None]]
 )
 def test_a_plugins_file_that_is_none_is_named(place: Place, named: Any) -> None:
-    """A path out of the plugin, one to nothing, or no path at all: its hooks are lost, and that is said."""
+    """A path out of the plugin, a missing file, or no path at all: its hooks are lost, and this is reported."""
     place.ask_for("claude")
     place.write("home/.claude/settings.json", {"enabledPlugins": {"a@m": True}})
     root = place.plugin("a")
@@ -522,12 +522,12 @@ def test_a_plugins_file_that_is_none_is_named(place: Place, named: Any) -> None:
     (root / ".claude-plugin" / "plugin.json").write_text(json.dumps({"hooks": named}))
     config = Config(place.project)
     assert [hook.command for hook in config.get_settings().hooks] == ["$CLAUDE_PLUGIN_ROOT/run"]
-    assert any("which is no file of the plugin" in str(problem) for problem in config.get_problems())
+    assert any("which is not a file of the plugin" in str(problem) for problem in config.get_problems())
 
 
 @pytest.mark.parametrize("path", ["relative", "/a\0b", 5, None])
 def test_a_plugin_without_a_place_is_not_installed(place: Place, path: Any) -> None:
-    """Whatever the list of plugins holds, settings are read."""
+    """Settings are read for any content of the list of plugins."""
     place.ask_for("claude")
     place.write("home/.claude/settings.json", {"enabledPlugins": {"a@m": True}})
     place.plugin("a", installPath=path, projectPath="\0")

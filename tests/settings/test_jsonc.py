@@ -28,7 +28,7 @@ def test_every_character_keeps_its_place() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[1 2]", '{"a": NaN}', "[-Infinity]", "/* {}", '{"a": "x', "// {}"])
 def test_what_is_not_json_is_refused(text: str) -> None:
-    """Comments and commas are all that is forgiven."""
+    """Only comments and trailing commas are accepted."""
     with pytest.raises(ValueError, match=r"."):
         parse(text)
 
@@ -63,7 +63,7 @@ def test_values_are_found_by_their_path(path: tuple[PathStep, ...], place: tuple
 
 
 def test_of_two_equal_keys_the_last_is_found() -> None:
-    """The place is that of the value that counts."""
+    """The place is that of the value in use."""
     assert position_of('{"a": 1,\n "a": 2}', ["a"]) == (2, 7)
 
 

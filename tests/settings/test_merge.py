@@ -69,7 +69,7 @@ def test_spellings_of_enabling(values: dict[str, Any], enabled: bool, problems: 
 
 
 def test_every_layer_is_heard_even_when_another_decides() -> None:
-    """A wrong value is told of also where it does not count."""
+    """A wrong value is reported even where it is not used."""
     layers = [layer(PROJECT, {"enableHooks": 1}), layer(SYSTEM, {"enableHooks": True})]
     assert [problem.origin for problem in hooks_enabled(layers)[1]] == ["project.json"]
 

@@ -33,7 +33,7 @@ def test_a_directory_with_settings_is_the_project(project: Path, below: Path) ->
 
 
 def test_a_parents_settings_are_found(project: Path, below: Path) -> None:
-    """Also above directories that are no project."""
+    """Also above directories that are not projects."""
     settings_in(project)
     assert find_project(str(below)) == (str(project), True, None, True)
 
@@ -45,7 +45,7 @@ def test_nothing_is_found_where_nothing_is(below: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["directory", "file"])
 def test_the_search_ends_at_the_repository(kind: str, project: Path, below: Path) -> None:
-    """What is above the root is another project's; a worktree has a file `.git`."""
+    """Directories above the root belong to another project; a worktree has a file `.git`."""
     settings_in(project)
     git = below.parent / ".git"
     git.mkdir() if kind == "directory" else git.write_text("gitdir: elsewhere")
@@ -67,7 +67,7 @@ def test_the_search_ends_at_home(own_home: Path) -> None:
 def test_a_strangers_settings_are_not_used(
     part: str, project: Path, below: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In /tmp anybody can make a directory `.llxprt`; the reason says how it can be used all the same."""
+    """In /tmp every user can make a directory `.llxprt`; the reason names the option to use it."""
     file = settings_in(project)
     stranger = project / part
     real = os.lstat

@@ -24,7 +24,7 @@ def test_a_file_becomes_a_layer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none.json", "file/none.json"], ids=["no-file", "no-directory"])
 def test_a_missing_file_is_an_empty_layer(tmp_path: Path, name: str) -> None:
-    """A file that is not there is no problem."""
+    """A missing file is not a problem."""
     (tmp_path / "file").touch()
     path = tmp_path / name
     assert read_layer(path, ConfigSource.SYSTEM) == Layer(source=ConfigSource.SYSTEM, origin=str(path))
@@ -110,7 +110,7 @@ def test_a_repeated_key_is_reported(tmp_path: Path) -> None:
 
 
 def test_unclosed_comments_are_read_in_no_time(tmp_path: Path) -> None:
-    """However many there are: a file that nobody trusts yet must not keep anybody waiting."""
+    """An untrusted file must not delay a command, however many problems it has."""
     path = tmp_path / "settings.json"
     path.write_text("{" + "/* " * 300_000 + '"' * 100_001 + "}")
     began = time.monotonic()

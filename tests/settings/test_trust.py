@@ -55,7 +55,7 @@ def test_the_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_new_then_trusted_then_forgotten(store: TrustStore, path: Path, project: Path, script: Path) -> None:
-    """A hook is new until a person trusts it, and again after it was untrusted."""
+    """A hook is new until the user trusts it, and again after trust was withdrawn."""
     hook = make_hook()
     assert (store.state_of(hook, str(project)), path.exists()) == (TrustState.NEW, False)
     store.trust([hook], str(project))
@@ -157,7 +157,7 @@ def test_projects_are_known_by_their_real_path(store: TrustStore, project: Path,
 
 
 def test_trusting_the_new_form_ends_trust_in_the_old(store: TrustStore, project: Path, script: Path) -> None:
-    """A script that goes back to a version trusted long ago has to be looked at again."""
+    """A script that returns to a formerly trusted version must be reviewed again."""
     hook = make_hook()
     store.trust([hook], str(project))
     script.write_text("exit 2\n")
@@ -243,7 +243,7 @@ def test_what_changed_while_it_was_shown_is_refused(store: TrustStore, project: 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
 def test_a_file_that_others_can_write_is_not_believed(store: TrustStore, path: Path, project: Path, mode: int) -> None:
-    """Such a file trusts nothing, is not written to, and the problem says how to mend it."""
+    """Such a file trusts nothing, is not written to, and the problem names the fix."""
     hook = make_hook()
     store.trust([hook], str(project))
     path.chmod(mode)
@@ -298,7 +298,7 @@ def test_a_file_that_cannot_be_read_is_not_believed(store: TrustStore, path: Pat
 def test_a_file_that_is_not_ours_is_not_believed_and_not_overwritten(
     store: TrustStore, path: Path, project: Path, content: bytes, problem: str
 ) -> None:
-    """Whatever the file holds, nothing breaks, nothing is trusted and nothing is lost."""
+    """With any content of the file, nothing breaks, nothing is trusted and nothing is lost."""
     path.parent.mkdir()
     path.write_bytes(content)
     path.chmod(0o600)
@@ -313,7 +313,7 @@ def test_a_file_that_is_not_ours_is_not_believed_and_not_overwritten(
 
 @pytest.mark.parametrize("kind", ["directory", "pipe"])
 def test_what_is_no_file_is_not_believed(store: TrustStore, path: Path, project: Path, kind: str) -> None:
-    """A directory or a pipe in place of the file trusts nothing, and nobody waits for it."""
+    """A directory or a pipe in place of the file trusts nothing, and does not block."""
     path.parent.mkdir()
     if kind == "directory":
         path.mkdir()
@@ -325,7 +325,7 @@ def test_what_is_no_file_is_not_believed(store: TrustStore, path: Path, project:
 
 
 def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path, project: Path) -> None:
-    """A trust file that cannot be made is said, with its path."""
+    """A trust file that can't be created is reported with its path."""
     (tmp_path / "file").write_text("")
     store = TrustStore(tmp_path / "file" / "trust.json")
     assert store.state_of(make_hook(), str(project)) is TrustState.NEW
@@ -334,7 +334,7 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path, project: Pat
 
 
 def test_unknown_keys_and_records_survive(store: TrustStore, path: Path, project: Path) -> None:
-    """What another version has written is kept, though a record that cannot be read trusts nothing."""
+    """Records of another version are kept, and trust nothing."""
     store.trust([make_hook()], str(project))
     document = json.loads(path.read_text())
     document["note"] = "mine"
@@ -363,7 +363,7 @@ for number in range(10):
 
 
 def test_two_processes_trusting_at_once_lose_nothing(store: TrustStore, path: Path, project: Path) -> None:
-    """What several processes trust at the same time is all trusted in the end."""
+    """If several processes trust hooks at the same time, all of these hooks are trusted afterwards."""
     arguments = (str(path), str(project))
     workers = [subprocess.Popen([sys.executable, "-c", _TRUST_TEN, *arguments, name]) for name in "abc"]
     assert [worker.wait(45) for worker in workers] == [0, 0, 0]
@@ -390,7 +390,7 @@ def test_a_stranger_s_command_is_not_looked_into(store: TrustStore, project: Pat
 
 @pytest.mark.parametrize("command", ["cat ~\ud800", "cat ~\0x"])
 def test_a_strange_command_can_be_trusted(store: TrustStore, project: Path, command: str) -> None:
-    """A name that is none does not keep a person from saying yes."""
+    """An invalid name does not prevent the user from trusting the hook."""
     store.trust([make_hook(command)], str(project))
     assert store.state_of(make_hook(command), str(project)) is TrustState.TRUSTED
 

@@ -204,8 +204,8 @@ def or_none(value: Value | UnsetType | None) -> Value | None:
 def read_stdout(stdout: str, reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> HookAnswer | None:
     """Read the stdout of a hook that exited with 0: JSON first, else plain text for the model.
 
-    `reads` names the fields of `hookSpecificOutput` that count on this event; with ANY_FIELD and EVERY_FIELD
-    none is complained about.
+    `reads` names the fields of `hookSpecificOutput` that this event uses; with ANY_FIELD and EVERY_FIELD no field
+    is reported as unused.
     """
     text = stdout.strip(JS_WHITESPACE)
     if not text:
@@ -240,7 +240,7 @@ def deny(reason: str, *, rank: int = 0) -> HookAnswer:
 def warning_from_stderr(stderr: str, *, rank: int = 0) -> HookAnswer | None:
     """The answer of a hook that failed: its stderr is passed on as a warning."""
     text = trim(stderr)
-    return _made(f"Warning: {text}", rank) if text else None
+    return _text_answer(f"Warning: {text}", rank) if text else None
 
 
 def read_object(value: Mapping[str, Any], reads: frozenset[str] = EVERY_FIELD, *, rank: int = 0) -> HookAnswer:
@@ -322,14 +322,14 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 
 
 def _plain_text(text: str, rank: int, complaint: str | None, *, is_doubtful: bool = True) -> HookAnswer:
-    answer = _made(text, rank)
+    answer = _text_answer(text, rank)
     if complaint is None:
         return answer
     doubt = f"it printed {shortened(text)!r}, which can't be read as an answer" if is_doubtful else None
     return msgspec.structs.replace(answer, complaints=(complaint,), doubt=doubt)
 
 
-def _made(note: str, rank: int) -> HookAnswer:
+def _text_answer(note: str, rank: int) -> HookAnswer:
     given = {"decision": "allow", "systemMessage": note}
     return HookAnswer(decision="allow", note=note, is_explicit=False, rank=rank, given=given)
 
@@ -366,7 +366,7 @@ def _read_fields(
 def _read_specific(
     specific: Mapping[str, Any], reads: frozenset[str], fields: dict[str, Any], complaints: list[_Complaint]
 ) -> dict[str, Any]:
-    """The same for `hookSpecificOutput`, of which each event reads some fields only."""
+    """Do the same for `hookSpecificOutput`. Each event reads some of its fields only."""
     unread = {name: given for name, given in specific.items() if name in _SPECIFIC and name not in reads}
     if "tool_input" in specific and "updatedInput" in specific:
         unread["updatedInput"] = specific["updatedInput"]  # of both names ours is used
@@ -382,7 +382,7 @@ def _read_specific(
 
 
 def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, complaints: list[_Complaint]) -> Any:
-    """The value of a field that is neither null nor usable as it is, or UNSET for one that counts for nothing."""
+    """Return the value of a field that is neither null nor usable as given, or UNSET for one that has no effect."""
     value = given  # a type checker takes the one that is compared below for an object
     if type(given) is not expected and isinstance(given, str | dict) and isinstance(given, expected):
         # A subclass, such as a member of an enumeration: the value itself counts, not what `str()` makes of it.
@@ -415,9 +415,9 @@ def _check_place(name: str, prefix: str, given: Any, complaints: list[_Complaint
     if prefix and name in _COMMON_FIELDS:
         leaves_doubt = given is not None and _TOP.get(name, ("", str, ""))[2] == "decision"
         shown = f" {quoted(given)}" if leaves_doubt else ""
-        complaints.append((f"{prefix}{name}{shown} counts only at the top level", leaves_doubt))
+        complaints.append((f"{prefix}{name}{shown} is read only at the top level", leaves_doubt))
     elif not prefix and name in _SPECIFIC:
         leaves_doubt = given is not None and _SPECIFIC[name][2] == "decision"
         shown = f" {quoted(given)}" if leaves_doubt else ""
-        text = f"{name}{shown} stands at the top level; it counts only inside hookSpecificOutput"
+        text = f"{name}{shown} is at the top level; it is read only inside hookSpecificOutput"
         complaints.append((text, leaves_doubt))

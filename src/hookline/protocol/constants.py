@@ -95,7 +95,7 @@ class Decider(StrEnum):
 
     @property
     def shown(self) -> str:
-        """As it stands in a sentence: `blocked by the kill switch`."""
+        """The part as a phrase for messages: `blocked by the kill switch`."""
         shown = {Decider.SWITCH: "the kill switch", Decider.POLICY: "the company's policy"}
         return shown.get(self, f"a {self} of hookline" if self is Decider.FAULT else f"a {self}")
 

@@ -38,7 +38,7 @@ LIFECYCLE_EVENTS = frozenset(
         HookEventName.NOTIFICATION,
     }
 )
-"""The events around prompts and sessions, whose answers are applied only where the settings say so."""
+"""The events around prompts and sessions. Answers to them are applied only if the settings allow it."""
 
 WATCHED_EVENTS = frozenset({HookEventName.SESSION_END, HookEventName.NOTIFICATION})
 """The events whose hooks only watch, whatever the settings say."""

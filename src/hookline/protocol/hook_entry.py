@@ -50,7 +50,7 @@ class CommandLine(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
 
     @property
     def label(self) -> str:
-        """The name of a hook that has none of its own."""
+        """The label of a hook without a name."""
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class HttpTarget(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
 
     @property
     def label(self) -> str:
-        """The name of a hook that has none of its own."""
+        """The label of a hook without a name."""
         return self.url
 
     @property
@@ -163,7 +163,7 @@ class Plugin(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
 
     @property
     def label(self) -> str:
-        """The name of a hook that has none of its own."""
+        """The label of a hook without a name."""
         return self.reference
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class RemoteSubject(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
 
     @property
     def label(self) -> str:
-        """The name of a hook that has none of its own."""
+        """The label of a hook without a name."""
         return f"remote {self.subject}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -219,7 +219,7 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     event: HookEventName
     source: ConfigSource
     origin: str
-    """The settings file (or the extension) that configures it, as a person would look for it."""
+    """The settings file (or the extension) that configures it, as the user would look for it."""
     location: str
     """The JSON path inside that file, such as `hooks.BeforeTool[0].hooks[1]`."""
     run: HookRun = CommandLine("")
@@ -240,13 +240,13 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     limits: ResourceLimits | None = None
     """The limits of its processes; None for a hook without limits."""
     needs_trust: bool = False
-    """True for hooks of a project's settings file, which run only when a person has accepted them."""
+    """True for hooks of a project's settings file, which run only after the user has accepted them."""
     dialect: str = OWN_DIALECT
     """The format of its input and output: hookline's own, or that of the agent that it was written for."""
     foreign_event: str | None = None
     """That agent's name of the event, where its settings use it; None means any that this event stands for."""
     at_permission_request: bool = False
-    """True for a hook that runs when a person would be asked to allow a tool (PermissionRequest), and not before."""
+    """True for a hook that runs only when the user would be asked to allow a tool (PermissionRequest)."""
     condition: str | None = None
     """The key `if`: a rule such as `Bash(git *)` for the calls that it runs for."""
     is_async: bool = False
@@ -258,7 +258,7 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     is_misconfigured: bool = False
     """True for a hook whose settings are wrong in a way that makes it block, whatever its onError says."""
     required: bool = False
-    """True for a hook without which nothing goes on: where it can't run, its event is blocked if that is possible."""
+    """True for a hook that must run: if it can't, its event is blocked where that is possible."""
     policy: PolicyMark | None = None
     """Set for a hook of the company's policy."""
     is_canary: bool = False
@@ -301,7 +301,7 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_enforced(self) -> bool:
-        """Whether its answers are applied: on lifecycle events only if settings say so, never in a trial."""
+        """True if its answers are applied: on lifecycle events only if settings allow it, never in the mode shadow."""
         return self.mode is HookMode.ENFORCE and self.would_be_enforced
 
     @property

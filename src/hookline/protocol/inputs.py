@@ -91,7 +91,7 @@ class SessionEndFields(TypedDict):
 class PreCompressFields(TypedDict):
     """The field of PreCompress."""
 
-    trigger: Annotated[PreCompressTrigger, Meta(description="Who asked for it.")]
+    trigger: Annotated[PreCompressTrigger, Meta(description="Whether the user or the agent started it.")]
 
 
 class NotificationFields(TypedDict):
@@ -151,9 +151,9 @@ class NotificationInput(HookInput, NotificationFields):
 Fields = TypeVar("Fields")
 
 
-def input_problems(told: type, value: object) -> tuple[str, ...]:
+def input_problems(input_type: type, value: object) -> tuple[str, ...]:
     """Return the faults of an event's own fields, one sentence each, by the TypedDict of its input."""
-    required, optional = _hints(told)
+    required, optional = _hints(input_type)
     if not isinstance(value, Mapping):
         return (f"input is {kind_of(value)}, expected an object with {', '.join(required)}",)
     problems = [f"{name} is missing" for name in required if name not in value]
@@ -168,9 +168,9 @@ def input_problems(told: type, value: object) -> tuple[str, ...]:
 
 
 @cache
-def _hints(told: type) -> tuple[dict[str, Any], dict[str, Any]]:
+def _hints(input_type: type) -> tuple[dict[str, Any], dict[str, Any]]:
     """The types of an event's own fields, first those of the required ones."""
-    hints = get_type_hints(told, include_extras=True)
+    hints = get_type_hints(input_type, include_extras=True)
     own = {name: hint for name, hint in hints.items() if name not in HookInput.__annotations__}
     optional = {name: get_args(hint)[0] for name, hint in own.items() if get_origin(hint) is NotRequired}
     return {name: hint for name, hint in own.items() if name not in optional}, optional

@@ -275,7 +275,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     errors: tuple[HookError, ...] = ()
     duration_ms: float = 0.0
     fire: str | None = None
-    """The event's id in the log, where the user has to be asked: the record of the answer names it."""
+    """The event's id in the log, if the user must be asked: the record of the answer names it."""
     plan: HookExecutionPlan | None = None
     """None when no hook had to run, or the engine failed while planning."""
     runs: tuple[HookExecutionResult, ...] = ()
@@ -373,7 +373,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         specific: dict[str, Any] = {
             "additionalContext": self.context,
             "tool_input": self.arguments,
-            # These are all arguments, so that one which a hook removed is removed here, too.
+            # All arguments, so that an argument which a hook removed is also removed here.
             "replacesInput": None if self.arguments is None else True,
             "tool_output": self.tool_output,
             "llm_request": self.request,
@@ -412,7 +412,7 @@ _BLOCK, _STOP = "block", "stop the agent at"
 def would_have(run: HookExecutionResult) -> Iterator[tuple[str, str | None]]:
     """Yield the decisions of a run, each with its reason: its answer, or the effect of its failure.
 
-    Only what its event lets hooks do: no block is heard after a model call, for example.
+    Only what its event lets hooks do: a block has no effect after a model call, for example.
     """
     if run.event in WATCHED_EVENTS or not run.hook.would_be_enforced:
         return

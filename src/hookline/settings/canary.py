@@ -1,8 +1,8 @@
 """The canary of `hookline doctor --prove`: while its file exists, one more guard denies one secret text.
 
-The file stands beside the user's settings, and holds three values, never a command: whoever writes it can have calls
-denied that contain a text of his own choice, and nothing else. It does not enable hooks, because a canary that did
-would prove something that does not hold without it.
+The file is in the directory of the user's settings, and holds three values, never a command: a program that writes it
+can only make calls fail that contain a certain text. The file does not enable hooks, because the proof must hold for
+the settings as they are.
 """
 
 import hashlib
@@ -24,11 +24,9 @@ from hookline.protocol.events import HookEventName
 from hookline.protocol.text.json_text import parse_json, stringify_json
 from hookline.settings.read.files import Layer
 
-CANARY = CANARY_HOOK
-
 _HEX = re.compile(r"[0-9a-f]{32}")
 _LONGEST_FILE = 4096
-_ECHO = re.compile(rf"echo {CANARY}-[0-9a-f]{{32}}")
+_ECHO = re.compile(rf"echo {CANARY_HOOK}-[0-9a-f]{{32}}")
 _GRACE_S = 30.0
 _TIMEOUT_MS = 10_000
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -45,7 +43,7 @@ class Canary(NamedTuple):
     @property
     def text(self) -> str:
         """The text that a call must contain to be denied."""
-        return f"{CANARY}-{self.nonce}"
+        return f"{CANARY_HOOK}-{self.nonce}"
 
     @property
     def command(self) -> str:
@@ -64,7 +62,7 @@ def new_canary(seconds: float) -> Canary:
 
 
 def write_canary(path: Path, canary: Canary) -> None:
-    """Lets every hook system that reads the settings beside this file have the guard."""
+    """Write the file: every hook system that reads the settings in its directory then has the guard."""
     make_private_directory(path.parent)
     write_atomically(path, stringify_json(canary._asdict()))
     path.chmod(0o600)
@@ -72,7 +70,7 @@ def write_canary(path: Path, canary: Canary) -> None:
 
 @contextmanager
 def canary_at(path: Path, seconds: float) -> Iterator[Canary]:
-    """A canary whose guard every hook system has until the end of the block, or until it expires."""
+    """Provide a canary whose guard is active until the end of the block, or until it expires."""
     canary = new_canary(seconds + _GRACE_S)
     try:
         write_canary(path, canary)
@@ -98,7 +96,7 @@ def canary_layers(path: Path) -> tuple[Layer, ...]:
         return ()
     # A process, as nearly all hooks are: the proof is about the whole way.
     command = f"case \"$(cat)\" in *{canary.text}*) echo 'hookline doctor --prove: {canary.word}' >&2; exit 2;; esac"
-    hook = {"type": "command", "name": CANARY, "command": command, "timeout": _TIMEOUT_MS, "final": True}
+    hook = {"type": "command", "name": CANARY_HOOK, "command": command, "timeout": _TIMEOUT_MS, "final": True}
     values = {"hooks": {HookEventName.BEFORE_TOOL.value: [{"hooks": [hook]}]}}
     return (Layer(source=ConfigSource.SYSTEM, origin=str(path), values=values, is_canary=True),)
 

@@ -1,4 +1,4 @@
-"""What other agents did, from transcripts in the forms that they write."""
+"""The calls of other agents, from transcripts in the formats that they write."""
 
 import json
 import os
@@ -126,7 +126,7 @@ def test_whatever_stands_there_nothing_breaks(tmp_path: Path) -> None:
     ],
 )
 def test_every_place_is_known_or_named(agent: str, known: list[str], unknown: list[str], tmp_path: Path) -> None:
-    """What can be read is read, wherever it is; what is in another place or form is named."""
+    """Readable files are read in any place; files in another place or format are listed as unknown."""
     home = tmp_path / f".{agent}"
     for name in (*known, *unknown, "projects/p/s/subagents/agent-1.meta.json", "tmp/p/logs.json"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)

@@ -65,7 +65,7 @@ DENY = """echo '{"decision": "deny"}'"""
             "BeforeTool",
             """echo '{"tool_input": {}}'""",
             "run-answer",
-            "answered, but tool_input stands at the top level; it counts only inside hookSpecificOutput"
+            "answered, but tool_input is at the top level; it is read only inside hookSpecificOutput"
             " (tried on read_file)",
             id="wrong-level",
         ),
@@ -73,7 +73,7 @@ DENY = """echo '{"decision": "deny"}'"""
             "BeforeModel",
             """echo '{"hookSpecificOutput": {"decision": "deny"}}'""",
             "run-answer",
-            'answered, but hookSpecificOutput.decision "deny" counts only at the top level (tried on BeforeModel)',
+            'answered, but hookSpecificOutput.decision "deny" is read only at the top level (tried on BeforeModel)',
             id="wrong-level-below",
         ),
         pytest.param(

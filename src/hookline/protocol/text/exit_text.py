@@ -46,9 +46,9 @@ def show_ending(ended: "HookExecutionResult") -> str:
 
 
 def _limit_reached(ended: "HookExecutionResult") -> str:
-    """The limit that a failed hook has probably reached: the kernel does not say it, but signals and messages show it.
+    """Return the limit that a failed hook has probably reached, by its signal and messages.
 
-    Processes without memory get no signal of their own, so after SIGKILL and the like all limits are named.
+    No signal is specific to a lack of memory, so after SIGKILL and the like all limits are named.
     """
     given = {} if ended.hook.limits is None else ended.hook.limits.to_dict()
     limits = {**given.get("limits", {}), **({"network": "false"} if "network" in given else {})}
@@ -68,7 +68,7 @@ def failure_notice(run: "HookExecutionResult") -> str:
     line = "" if hook.type in _IN_PROCESS else telling_line(run.stderr)
     doubt = None if run.answer is None else run.answer.doubt
     how = f"gave an answer that can't be understood: {doubt}" if doubt and not run.failed else show_ending(run)
-    # Without onError only a hook blocks of which nobody knows how it ended.
+    # Without onError, a hook blocks only if its ending is unknown.
     why = hook.fail_closed_reason if hook.on_error == "block" else "it may have denied"
     effect = f"and blocks because {why}" if run.blocks else "so it had no effect"
     label = hook.label if len(hook.label) <= _LONGEST_LABEL else f"{hook.label[:_LONGEST_LABEL]}…"

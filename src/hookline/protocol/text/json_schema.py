@@ -73,10 +73,10 @@ class HookOutput(msgspec.Struct, kw_only=True, rename="camel"):
     ] = None
 
 
-def input_schema(event: HookEventName, told: type) -> dict[str, Any]:
+def input_schema(event: HookEventName, input_type: type) -> dict[str, Any]:
     """The JSON Schema of what an event's hooks read, given its type."""
-    schema = json_schema(told, f"{event} hook input")
-    schema["$defs"][told.__name__]["properties"]["hook_event_name"]["const"] = event.value
+    schema = json_schema(input_type, f"{event} hook input")
+    schema["$defs"][input_type.__name__]["properties"]["hook_event_name"]["const"] = event.value
     return schema
 
 

@@ -22,7 +22,7 @@ JS_WHITESPACE = (
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 
-# Deeper than anything a person writes, shallower than what recursive code on any Python can walk.
+# Deeper than any hand-written value, and shallower than the recursion limit of any Python.
 MAX_DEPTH = 100
 
 # Possessive quantifiers: backtracking on a string without end would take quadratic time.
@@ -103,7 +103,7 @@ def stringify_json(value: Any) -> bytes:
     try:
         encoded = _encode(value)
         return _encode(_respelled(value)) if _needs_respelling(encoded) else encoded
-    except Exception:  # noqa: BLE001 - foreign code: a tool's argument must not keep its guards from being asked
+    except Exception:  # noqa: BLE001 - foreign code: an argument of a tool must not prevent its guards from running
         return _stringify_slowly(value)
 
 
@@ -209,7 +209,7 @@ def _stand_in(value: Any) -> Any:
 def _text(value: object) -> str:
     try:
         return str(value)
-    except Exception:  # noqa: BLE001 - foreign code: a tool's argument must not keep its guards from being asked
+    except Exception:  # noqa: BLE001 - foreign code: an argument of a tool must not prevent its guards from running
         return f"<{type(value).__name__}>"
 
 

@@ -108,7 +108,7 @@ def _count_ways(pattern: str, length: int) -> float:
         else:
             current.end_item()
         previous = piece
-    groups[0].end_alternative()  # with a group that is left open it is no regular expression
+    groups[0].end_alternative()  # a group that is left open makes it an invalid expression
     return groups[0].other_ways
 
 

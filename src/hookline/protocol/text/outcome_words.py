@@ -1,7 +1,7 @@
 """The words for the outcomes of events and for the answers of hooks. Every surface uses these.
 
 The log writes them into its records (`outcome`, `result`, `decider`), and everything that reads the log takes them from
-there. Imports nothing heavy: `hookline log` reads it, too.
+there. Imports nothing heavy, because `hookline log` also imports it.
 """
 
 from collections.abc import Sequence

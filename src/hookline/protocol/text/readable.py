@@ -23,7 +23,7 @@ def one_line(text: str) -> str:
 
 
 def show_message(text: str) -> str:
-    """A message of ours on one line, with paths in the form that people read."""
+    """Return a message on one line, with short paths."""
     return one_line(short_paths(text))
 
 

@@ -107,7 +107,7 @@ def nearest_word(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
-    """The advice for a word that is not known: the nearest one, or what is said where none is near."""
+    """Return the advice for an unknown word: the nearest known one, or `otherwise`."""
     near = nearest_word(word, known, cutoff=cutoff)
     return otherwise if near is None else f"did you mean {near}?"
 

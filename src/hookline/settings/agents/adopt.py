@@ -50,7 +50,7 @@ class Adoption:
 
     @property
     def added(self) -> tuple[ForeignHook, ...]:
-        """Those of the hooks that the text has and did not have before."""
+        """The hooks that were added to the text."""
         return tuple(hook for hook in self.hooks if hook.name is not None)
 
 

@@ -44,7 +44,7 @@ class UnreadAgent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unread_agents(read: Collection[str], project: Path, environ: Mapping[str, str]) -> tuple[UnreadAgent, ...]:
-    """The agents besides these that have hooks in their files; our own bridge does not count."""
+    """The agents besides these that have hooks in their files; hookline's own bridge is not included."""
     found = []
     for dialect in (name for name in FOREIGN_DIALECTS if name not in read):
         layers = read_agents((dialect,), project, environ, FileWatch())
@@ -102,9 +102,9 @@ def _files_in(directory: Path, watch: FileWatch) -> list[Path]:
 
 
 def _in_our_shape(layer: Layer) -> Layer:
-    """The layer with only those of its values that are about hooks, under the keys that we have for them.
+    """Return the layer with only the values about hooks, under hookline's keys.
 
-    Everything else in such a file is the other agent's: no option of it is one of ours, whatever it is called.
+    Everything else in such a file belongs to the other agent: no option applies here, whatever its name.
     """
     given, values = layer.values, {}
     hooks = given.get("hooks")
@@ -126,10 +126,10 @@ def _disabled_names(layer: Layer) -> list[str]:
 
 
 def _silences_below(layer: Layer) -> int:
-    """Its own authority and one more if the file disables all hooks, or its own if it allows no less trusted ones.
+    """Return the authority below which this file disables hooks: above its own if it disables all, else its own or 0.
 
-    Other than in those agents, a less trusted file never silences a more trusted one. A value that is neither true nor
-    false counts for nothing: a guard too many is safer.
+    Unlike in those agents, a less trusted file never disables a more trusted one. A value that is neither true nor
+    false is ignored: an extra guard is safer than a missing one.
     """
     given, own = layer.values, authority(layer)
     switches = {

@@ -37,7 +37,7 @@ def plugin_layers(settings: Sequence[Layer], project: Path, folder: Path, watch:
 
 
 def _enabled_plugins(settings: Sequence[Layer]) -> dict[str, Layer]:
-    """The enabled plugins, each with the most trusted file that says so: a project's `false` takes nothing away."""
+    """The enabled plugins, each with the most trusted file that enables it. A project's `false` disables nothing."""
     found: dict[str, Layer] = {}
     for layer in by_authority(settings):
         given = layer.values.get("enabledPlugins")
@@ -78,7 +78,9 @@ def _plugin(root: Path, enabling: Layer, watch: FileWatch) -> Iterator[Layer]:
     inside = {name: file for name, file in files.items() if file.is_relative_to(os.path.normpath(root))}
     lost = [name for name in named if not isinstance(name, str) or name not in inside or not inside[name].is_file()]
     problems = tuple(
-        manifest.problem(("hooks",), f"names {name!r}, which is no file of the plugin, so its hooks do not run; fix it")
+        manifest.problem(
+            ("hooks",), f"names {name!r}, which is not a file of the plugin, so its hooks do not run; fix it"
+        )
         for name in lost
     )
     hooks = {} if inline is None else {"hooks": inline}

@@ -41,7 +41,7 @@ _MISPLACED_OPTIONS = {
     "notifications": "is neither an event nor an option here; remove it",
 }
 _MOST_GUEST_HOOKS = 1000
-# With an invalid value in these the hook fails; there is no default.
+# If one of these is invalid the hook fails; a default is not used.
 _READ_APART = ("limits", "dialect", "worker")
 _READ_BEFORE: Mapping[str, Any] = {"hooks": [], "dialect": None}
 _NO_GROUP = HookGroupSettings(hooks=[])

@@ -300,7 +300,8 @@ class PolicySettings(msgspec.Struct, kw_only=True, rename="camel", frozen=True, 
     """A company's signed policy. Only the system's settings file can name its key."""
 
     public_keys: Annotated[
-        tuple[str, ...], about("Whose signature a policy needs; `hookline fleet policy keygen` prints it.")
+        tuple[str, ...],
+        about("Public keys that a policy must be signed with; `hookline fleet policy keygen` prints one."),
     ]
     directory: Annotated[str | None, about("Where policies are unpacked; by default /var/lib/hookline/policy.")] = None
     on_expiry: Annotated[

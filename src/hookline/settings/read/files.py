@@ -114,7 +114,7 @@ def read_layer(
     dialect: str = OWN_DIALECT,
     env: Mapping[str, str] | None = None,
 ) -> Layer:
-    """The layer of one file: empty if there is no file, with a problem if it can't be used.
+    """Return the layer of one file: empty if the file does not exist, with a problem if it can't be used.
 
     `dialect` and `env` are for the files of other agents; the layer gives them to all of its hooks.
     """
@@ -159,7 +159,7 @@ def open_without_waiting(path: str | Path, *, buffering: int = -1) -> BinaryIO:
 
 
 def read_file(path: Path) -> Mapping[str, Any] | None:
-    """Return the values of another agent's JSON or TOML file, or None if there is no file.
+    """Return the values of another agent's JSON or TOML file, or None if it does not exist.
 
     Raises HooklineError with the file's name for a file that is too large, not regular, or not readable.
     """
@@ -182,7 +182,7 @@ class _UnusableError(Exception):
 
 
 def _read(path: Path, *, is_believed: bool) -> str | None:
-    """The text of the file; None when there is no file."""
+    """Return the text of the file; None if it does not exist."""
     try:
         # A project's file is read before it is trusted: it may be a pipe, or a link to an endless device.
         with open_without_waiting(path) as file:

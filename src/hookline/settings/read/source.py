@@ -29,16 +29,16 @@ class FileWatch:
         return tuple(self.stamps), tuple(self.stamps.values())
 
     def watch(self, path: Path) -> None:
-        """Has the source read everything again when this file or directory changes, appears or is gone."""
+        """Make the source read everything again when this file or directory changes, appears or disappears."""
         self.stamps.setdefault(path, _stamp(path))
 
     def expire_at(self, moment: float | None) -> None:
-        """Has the source read everything again at that moment, because something expires then."""
+        """Make the source read everything again at that moment, because something expires then."""
         if moment is not None:
             self.deadline = moment if self.deadline is None else min(moment, self.deadline)
 
     def previous(self, origin: str) -> Layer | None:
-        """What `keep` was given for this origin when the source was read before."""
+        """Return the layer that was kept for this origin at the previous read, or None."""
         return self._before.get(origin)
 
     def keep(self, layer: Layer) -> None:
@@ -98,7 +98,7 @@ def _last_good(before: Layer, after: Layer) -> Layer:
     if not any(problem.is_error for problem in after.problems):
         if after.is_guest or before.text is None or after.text is not None:
             return after
-        # Editors remove a file before they write it anew, and an agent must not end its guards by deleting it.
+        # Editors delete a file before they write the new one, and an agent must not end its guards by deleting it.
         message = f"was deleted, {kept}; write {{}} to the file, or restart, to remove its hooks"
         return before._replace(problems=(Problem(origin=after.origin, path="", message=message, is_error=True),))
     problems = [one._replace(message=one.message.replace(NOTHING_RUNS, kept)) for one in after.problems]

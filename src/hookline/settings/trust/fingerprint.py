@@ -33,7 +33,7 @@ _SETTLING_NS = 2_000_000_000
 _UNREADABLE = "unreadable:"
 # Smaller files are read every time: a store through a mapping of a dirty page changes no time of the file.
 _CHUNK = 1024 * 1024
-# Of all files of a hook together: a stranger's command may name any number of files of any size.
+# For all files of a hook together: an untrusted command may name any number of files of any size.
 _MOST_BYTES = 256 * _CHUNK
 _MAX_PREPARED = 1024
 # Programs that print their arguments or the content of files, and have no option that runs another program.
@@ -55,11 +55,11 @@ class Fingerprint:
     unresolved: tuple[str, ...] = ()
     """The words of the command that may lead to files which are not covered."""
     given_up: tuple[str, ...] = ()
-    """Those of them that match or name too many files."""
+    """The unresolved words that match or name too many files."""
 
     @property
     def uncovered(self) -> tuple[str, ...]:
-        """The same words for people, who are told which of them matched too much."""
+        """The unresolved words for display, with a note on those that match too many files."""
         return tuple(f"{word} (too many files)" if word in self.given_up else word for word in self.unresolved)
 
     @property
@@ -110,10 +110,10 @@ class Fingerprinter:
         return prepared.latest[1]
 
     def program(self, hook: HookEntry, project: str) -> Sequence[tuple[str, str, str | Signature]]:
-        """What differs if another program would be started now: of each file its name, where it is, and its content.
+        """Return the name, path and content of each file: they differ if another program would be started now.
 
-        Unlike in a fingerprint, a binary of the system counts, by its times: an update is no matter of trust, but of
-        what a process was started from.
+        Unlike a fingerprint, this includes the times of system binaries: an update does not change trust, but the
+        program that runs.
         """
         found = existing_files(self._prepare(hook, project).paths, project)
         return [
@@ -122,9 +122,9 @@ class Fingerprinter:
         ]
 
     def signatures(self, hook: HookEntry, project: str) -> Sequence[tuple[str, Signature]] | None:
-        """What differs if a file of the hook has changed, without reading any; trust needs more than that.
+        """Return values that differ if a file of the hook has changed, without reading any file. Not enough for trust.
 
-        None if one of them has changed so recently that its next change may not differ.
+        None if a file changed so recently that another change may not be visible in its times.
         """
         prepared = self._prepare(hook, project)
         seen = prepared.seen
@@ -198,7 +198,7 @@ class Fingerprinter:
 
 
 class _Prepared:
-    """What is known of a hook without looking at its files, and its latest fingerprint with the files' state then."""
+    """The facts about a hook that do not depend on its files, and its latest fingerprint."""
 
     def __init__(self, hook: HookEntry, project: str, search_path: str | None) -> None:
         self.hook = hook
@@ -207,11 +207,11 @@ class _Prepared:
         self.definition = _definition(hook)
         self.latest: tuple[object, Fingerprint] | None = None
         self.seen: tuple[Mapping[str, Signature | None], Sequence[tuple[str, Signature]]] | None = None
-        """What was asked for all of its files, with the answers, and the signatures that came of it."""
+        """The status of every name that was looked up, and the signatures of the files that were found."""
 
     @cached_property
     def paths(self) -> PossiblePaths:
-        """What in its command could be files."""
+        """The words of the command that could be files."""
         text = _text(self.hook)
         # On other events the output is a decision, and so is the content of a file that is printed.
         if self.hook.event in LIFECYCLE_EVENTS and isinstance(self.hook.run, CommandLine) and not self.hook.run.shell:

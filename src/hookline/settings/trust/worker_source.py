@@ -33,7 +33,7 @@ class SourceFiles(NamedTuple):
     policy_fault: str | None
 
     def change(self, earlier: "SourceFiles") -> str:
-        """What differs from an earlier one, for people."""
+        """Return the first path that differs from an earlier snapshot, for messages."""
         before, now = set(earlier.files), set(self.files)
         changed = sorted({name for name, _, _ in before ^ now})
         return changed[0] if changed else self.place.path
@@ -48,13 +48,13 @@ class WorkerSources:
         self._fingerprinters: dict[str | None, Fingerprinter] = {}
 
     def signatures(self, hook: HookEntry, cwd: str, env: Mapping[str, str]) -> object | None:
-        """What differs if the directory or a file has changed, without reading any; None if that can't be told yet."""
+        """Return values that differ after a change of the directory or a file, without reading it; None if unknown."""
         place = self._place(cwd)
         signatures = self._fingerprinter(env).signatures(hook, place.path)
         return None if signatures is None else (place, _program_files(hook, signatures))
 
     def snapshot(self, hook: HookEntry, cwd: str, env: Mapping[str, str]) -> SourceFiles:
-        """What differs if another program would be started now, with every file of it read."""
+        """Return the program as it would be started now, with the content of every file."""
         place = self._place(cwd)
         files = _program_files(hook, self._fingerprinter(env).program(hook, place.path))
         return SourceFiles(place, files, _policy_fault(hook))
@@ -71,7 +71,7 @@ class WorkerSources:
     def _place(self, directory: str) -> _Place:
         """Where a directory is now. At every event, and `realpath` takes many times as long as a look at one name."""
         known, identity = self._places.get(directory), _identity(directory)
-        # What is behind a link may have been moved, and the link with it.
+        # The target of a link may have been moved together with the link.
         if known and known.identity == identity and (known.path == directory or _identity(known.path) == identity):
             return known
         if len(self._places) >= _MOST_KNOWN:
@@ -89,12 +89,12 @@ def _identity(directory: str) -> tuple[int, int] | None:
 
 
 def _program_files(hook: HookEntry, files: Sequence[_File]) -> list[_File]:
-    """Those of the files that a hook names which are its program; where trust is asked for, all of them are."""
+    """The files of a hook that are its program: all of them if the hook needs trust."""
     return [file for file in files if hook.verify_each_event or not file[0].endswith(_WRITTEN)]
 
 
 def _policy_fault(hook: HookEntry) -> str | None:
-    """What is wrong with the scripts of a policy, also with those that the command does not name."""
+    """Return why any script of a policy is not as it was signed, or None."""
     if hook.policy is None or not hook.policy.files:
         return None
     return layer_provider().scripts_fault(hook.policy)
