@@ -122,6 +122,7 @@ def test_records_are_filtered(query: LogQuery, wanted: list[int], path: Path, wr
             True,
             id="failure-that-blocks",
         ),
+        pytest.param(LogEntry(kind="hook", success=True, exit_code=0, result="blocked"), False, True, id="stop"),
         pytest.param(LogEntry(kind="hook", level="warn", success=False, error="timed out"), True, False, id="timeout"),
         pytest.param(
             LogEntry(kind="event", level="warn", success=False, decision="deny"), False, False, id="not-a-run"

@@ -18,12 +18,15 @@ from hookline.protocol.arguments import ToolArguments, own_copy
 from hookline.protocol.events import HookEventName
 
 if TYPE_CHECKING:
+    from hookline.engine import event_log, handler
     from hookline.protocol import answers, constants, records, verdict
     from hookline.protocol.records import AnswerRecord, LogRecord
     from hookline.protocol.text import call_summary, outcome_words
     from hookline.protocol.text.outcome_words import UserAnswer
     from hookline.protocol.verdict import HookExecutionResult, Verdict
 else:  # nothing of the engine is loaded while hooks are disabled
+    event_log = lazy_module("hookline.engine.event_log")
+    handler = lazy_module("hookline.engine.handler")
     answers = lazy_module("hookline.protocol.answers")
     constants = lazy_module("hookline.protocol.constants")
     records = lazy_module("hookline.protocol.records")
@@ -237,12 +240,14 @@ def refused(host: Host, call: ToolCall, why: str, *, by: tuple[str, ...] = (), i
         subject=call.name,
         blocked=True,
         denied=True,
+        decider=None if is_invalid else constants.Decider.HOOK,
+        by=by,
         invalid=why if is_invalid else None,
         reason=reason,
         answer=answers.deny(reason),
     )
-    _log(host, call, f"blocked: {reason}", blocked=True)
-    return replace(judged(call, refusal), decided_by=by)
+    host.write(event_log.decided_record(refusal, handler.new_fire_id(), call.arguments))
+    return judged(call, refusal)
 
 
 def _unasked(host: Host, call: ToolCall) -> ToolCall:
@@ -266,14 +271,6 @@ def _only_scripts_ask(runs: "tuple[HookExecutionResult, ...]") -> bool:
     own = constants.OWN_DIALECT
     asking = [run.hook for run in runs if run.answer is not None and run.answer.asks and run.hook.is_enforced]
     return all(hook.type is constants.HookType.COMMAND and hook.dialect == own for hook in asking)
-
-
-def _log(host: Host, call: ToolCall, text: str, *, blocked: bool | None = None) -> None:
-    message = f"BeforeTool {call.name}: {text}"
-    record = records.AdviceRecord(
-        level=records.LogLevel.WARN, message=message, event="BeforeTool", subject=call.name, blocked=blocked
-    )
-    host.write(record)
 
 
 def applied(result: ToolResult, before: "Verdict | None", after: "Verdict | None") -> ToolResult:

@@ -184,15 +184,11 @@ class EventLog:
     def decided(self, verdict: Verdict, fire_id: str, arguments: Any, untrusted: Sequence[str] = ()) -> None:
         """Logs an event that was decided without running a hook: blocked, or allowed for want of a trusted hook."""
         facts = {
-            "fire": fire_id,
             "session": self._session_now(),
-            "event": verdict.event.value,
-            "subject": verdict.subject,
-            "call": call_of(arguments),
             **self._asked_by(),
             **({} if self._policy is None else {"policy": self._policy}),
         }
-        self._log.write(_event(verdict, facts, untrusted=untrusted))
+        self._log.write(decided_record(verdict, fire_id, arguments, untrusted, **facts))
 
     def failed(self, event: HookEventName, stage: str, error: Exception, consequence: str, fire_id: str = "") -> None:
         """Logs that the engine itself failed, which never stops the agent."""
@@ -275,6 +271,14 @@ class _Fired(msgspec.Struct, frozen=True, gc=False):
         for undone in verdict.overridden:
             message = f"{verdict.event}: {undone.by} overrode the {undone.field} of {undone.of}"
             yield OverrideRecord(level=LogLevel.WARN, message=f"{message}: on this event the later hook wins", **common)
+
+
+def decided_record(
+    verdict: Verdict, fire_id: str, arguments: Any, untrusted: Sequence[str] = (), **facts: Any
+) -> EventRecord:
+    """The record of an event that was decided without running a hook."""
+    subject = {"event": verdict.event.value, "subject": verdict.subject, "call": call_of(arguments)}
+    return _event(verdict, {"fire": fire_id, **subject, **facts}, untrusted=untrusted)
 
 
 def _event(

@@ -317,7 +317,7 @@ class HookEventHandler:
         if limits is not None and subject is not None and event is HookEventName.BEFORE_TOOL:
             why = limits.why_refused(subject)
             if why is not None:  # a hook restricted the tools before
-                return blocked(Verdict(event=event, subject=subject), why, Decider.HOOK)
+                return blocked(Verdict(event=event, subject=subject, by=limits.by), why, Decider.HOOK)
         refused = self._why_refused(event)
         return None if refused is None else blocked(Verdict(event=event, subject=subject, success=False), *refused)
 

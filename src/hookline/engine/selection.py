@@ -61,6 +61,11 @@ class ToolLimits:
         return KeptSelection(self._layers, dict(self._request), self._by)
 
     @property
+    def by(self) -> tuple[str, ...]:
+        """The hooks that made the choice."""
+        return self._by
+
+    @property
     def layers(self) -> tuple[ToolLimit, ...]:
         """The choice of each layer."""
         return self._layers

@@ -235,7 +235,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     ask: bool = False
     """True when the user must agree first."""
     decider: Decider | None = None
-    """The part that decided, if it was not a hook: the kill switch, the policy, or a fault of hookline."""
+    """The part that decided, if it was no hook of this event: the kill switch, the policy, or a fault of hookline."""
+    by: tuple[str, ...] = ()
+    """The hooks that decided at an earlier event, such as by their choice of tools."""
     go_on: bool = False
     """True when the agent must continue its turn, with `reason` as the next message."""
     reason: str | None = None
@@ -320,7 +322,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         If no hook blocked it, what did: `the kill switch`, for example.
         """
         if self.decider is not None and self.blocked:
-            return (self.decider.shown,)
+            return self.by or (self.decider.shown,)
         if not (self.blocked or self.stop or self.ask or self.go_on or self.invalid is not None):
             return ()
         runs = [run for run in self.runs if run.answer is not None and run.hook.is_enforced]

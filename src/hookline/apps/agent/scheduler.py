@@ -18,7 +18,7 @@ from hookline.apps.agent.tool import AgentCall, AgentTool, CallStatus, ToolConte
 from hookline.apps.agent.toolbox import ToolBox
 from hookline.apps.agent.tools.paths import resolve_paths
 from hookline.client.triggers.results import AskReason, ToolResult
-from hookline.client.triggers.tools import run_tool
+from hookline.client.triggers.tools import refuse_tool, run_tool
 from hookline.protocol.arguments import ToolArguments
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class ToolScheduler:
             fault = self.toolbox.unknown(call.name, restriction.allowed)
         elif (forbidden := restriction.why_not(call.name, self.toolbox.names())) is not None:
             fault = f"{call.name} was not run: {forbidden}"
+            refuse_tool(self.config, call.name, call.arguments, fault, restriction.hooks)
         else:
             call = replace(call, arguments=tool.normalize(call.arguments))
             invalid = self.toolbox.fault(tool, call.arguments)

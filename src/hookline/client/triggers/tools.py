@@ -1,7 +1,7 @@
 """Hooks around tools: the two triggers, and the one door through which tools are run."""
 
 import weakref
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -145,6 +145,12 @@ async def run_tool(
     host = _host(config, system, on_ask, asked, unasked)
     call = ToolCall(name=tool_name, arguments=tool_input, mcp_context=mcp_context)  # type: ignore[arg-type]
     return await flow.run(flow.run_tool(host, call, rules, execute_fn))
+
+
+def refuse_tool(config: "Config", name: str, arguments: Mapping[str, Any], why: str, hooks: Sequence[str]) -> None:
+    """Log a call that is not run because of the hooks that restricted the tools."""
+    host = _host(config, system_of(config), None, "", flow.Unasked.REFUSED)
+    flow.refused(host, ToolCall(name=name, arguments=dict(arguments)), why, by=tuple(hooks), is_invalid=False)
 
 
 def write_in_session(config: "Config", system: "HookSystem | None", record: "LogRecord") -> None:

@@ -76,8 +76,9 @@ class LogEntry(LogRecord, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_block(self) -> bool:
-        """True for a hook whose answer was block or deny, and counted."""
-        return self.kind == "hook" and self.decision in BLOCKING_DECISIONS and self.mode is None
+        """True for a hook whose answer was block, deny or stop, and counted."""
+        blocks = self.decision in BLOCKING_DECISIONS or self.result == HookResult.BLOCKED
+        return self.kind == "hook" and blocks and self.mode is None
 
     @property
     def is_canary(self) -> bool:
