@@ -14,9 +14,14 @@ from tests.apps.ui.conftest import Page, try_guard
 from tests.fleet.records import KEY, say, send_all, set_up, shipper, write_log, write_trial
 from tests.fleet.server import NatsServer, find_program
 
+from hookline.apps.cli.report.backtest import html_page
 from hookline.fleet.health.heartbeat import Facts, Heartbeat, HookStatus
 from hookline.fleet.record.statement import RecordPlace, Source
+from hookline.protocol.events import HookEventName
 from hookline.protocol.text.json_text import utc_timestamp
+from hookline.testing.backtest.past import LeftOut, Past
+from hookline.testing.backtest.run import Decision, Tally
+from hookline.testing.cases.case import Outcome
 
 api: Any = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed; make ui-test installs it")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -358,4 +363,28 @@ def test_a_row_is_a_link_as_a_whole(page: Page, chromium: Any, address: str) -> 
     box = row.bounding_box()
     view.mouse.click(box["x"] + box["width"] - 10, box["y"] + box["height"] / 2)
     api.expect(view.get_by_role("heading", name="BeforeTool shell")).to_be_visible()
+    tab.close()
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_the_report_of_a_replay_breaks_no_word(width: int, chromium: Any) -> None:
+    """The first column is on one line; on a narrow screen the cells are below each other, with labels."""
+    past = Past(
+        event=HookEventName.BEFORE_TOOL,
+        fields={"tool_name": "shell", "tool_input": {"command": "x" * 200}},
+        before=Outcome.BLOCKED,
+        ran=True,
+        time="2026-01-01T10:00:00.000Z",
+        origin="a transcript",
+    )
+    now = Decision(Outcome.ALLOWED, "a reason of several words", ("guard",))
+    tally = Tally()
+    tally.add(past, Outcome.BLOCKED, now)
+    tab = chromium.new_page(viewport={"width": width, "height": 600})
+    tab.set_content(html_page(tally, LeftOut(), "title"))
+    lines = "cell => { const all = new Range(); all.selectNodeContents(cell); return all.getClientRects().length }"
+    assert tab.locator("td", has_text="frees").evaluate(lines) == 1
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    label = tab.locator("td", has_text="guard").evaluate("cell => getComputedStyle(cell, '::before').content")
+    assert ("decided by" in label) is (width < 700)
     tab.close()

@@ -45,6 +45,14 @@ def test_a_message_is_one_line_and_what_is_indented_below(narrow: Terminal, caps
     assert all(line.startswith(("  Allow", "  it?")) for line in others)
 
 
+def test_a_heading_is_where_the_text_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a wide terminal it would be far from its paragraph in the middle."""
+    monkeypatch.setenv("COLUMNS", "200")
+    Terminal().listen(ModelText(text="# Title\n\nText.\n", is_final=True))
+    shown = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert shown == ["  Title", "  Text."]
+
+
 def test_text_is_shown_block_by_block(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A complete paragraph is printed; while the next one arrives, a status line says so."""
     for name, value in {"COLUMNS": "40", "TERM": "xterm", "TTY_COMPATIBLE": "1"}.items():

@@ -18,8 +18,10 @@ _MOST_PLACES = 5
 _LONGEST = 300
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;width:100%}td,th{border:1px solid #8888;padding:.3rem .5rem;text-align:left;
-vertical-align:top;overflow-wrap:anywhere}th,td:first-child{overflow-wrap:normal}
-code{font:14px monospace}:root{color-scheme:light dark}"""
+vertical-align:top}th,td:first-child{white-space:nowrap}td{overflow-wrap:anywhere}code{font:14px monospace}
+:root{color-scheme:light dark}@media(max-width:45rem){tr:first-child{display:none}td{display:block;border:0}
+tr{display:block;border:1px solid #8888;margin:.5rem 0}td:empty{display:none}
+td[title]::before{content:attr(title)": "}}"""
 
 
 def backtest_lines(tally: Tally, left_out: LeftOut, title: str) -> Iterator[str]:
@@ -88,7 +90,8 @@ def html_page(tally: Tally, left_out: LeftOut, title: str) -> str:
     """A page that needs nothing from outside."""
     rows = "".join(
         f"<tr><td>{escape(change.kind)}</td><td><code>{escape(printable(_what(change)))}</code></td>"
-        f"<td>{escape(printable(', '.join(change.now.by)))}</td><td>{escape(printable(change.now.reason))}</td>"
+        f'<td title="decided by">{escape(printable(", ".join(change.now.by)))}</td>'
+        f'<td title="reason">{escape(printable(change.now.reason))}</td>'
         f"<td>{escape(printable(f'{change.past.time} {change.past.origin}'))}</td></tr>\n"
         for change in tally.changes
     )

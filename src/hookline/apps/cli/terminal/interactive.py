@@ -213,6 +213,7 @@ class _Conversation:
 
     async def _approve(self, request: ApprovalRequest) -> UserReply:
         with self._terminal.paused():
+            self._terminal.say("")  # sets the question off from the output before it
             try:
                 return await ask(request, ToolContext.of(self._session.config), self)
             except KeyboardInterrupt:

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import Heading, Markdown
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
@@ -64,6 +64,22 @@ class _SafeConsole(Console):
         for segment in super().render(renderable, options):
             # Markdown decodes entities, so `&#x202e;` becomes a character only here.
             yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+
+class _LeftHeading(Heading):
+    """A heading at the left margin, where the text begins; Rich centres the first level on the screen."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the text."""
+        text = self.text.copy()
+        text.justify = "left"
+        yield text
+
+
+class _Answer(Markdown):
+    """Markdown of a model."""
+
+    elements = {**Markdown.elements, "heading_open": _LeftHeading}  # noqa: RUF012 - as in Rich
 
 
 class Terminal:
@@ -182,7 +198,7 @@ class Terminal:
 
     def _print_markdown(self, text: str) -> None:
         if text.strip():
-            self._print_indented(Markdown(plain(text), code_theme="ansi_dark", hyperlinks=False))
+            self._print_indented(_Answer(plain(text), code_theme="ansi_dark", hyperlinks=False))
 
     def show_past(self, past: PastSession) -> None:
         """Show the end of a resumed conversation."""
