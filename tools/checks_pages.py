@@ -18,7 +18,7 @@ from typing import Any
 from hookline.client.config import Config
 from hookline.inspect.lint.checks import CHECKS, run_checks
 from hookline.inspect.lint.dry_run import RULES, dry_run
-from hookline.inspect.lint.finding import Finding
+from hookline.inspect.lint.finding import LintFinding
 from hookline.inspect.view import read_setup
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +71,7 @@ def rules() -> dict[str, str]:
     return {check.rule: check.about for check in CHECKS} | RULES
 
 
-def findings_of(example: Example, directory: Path, *, is_right: bool = False) -> list[Finding]:
+def findings_of(example: Example, directory: Path, *, is_right: bool = False) -> list[LintFinding]:
     """What `check` reports in a project with the settings and files of an example."""
     settings = directory / (".llxprt/settings.json" if example.is_project else "settings.json")
     settings.parent.mkdir(exist_ok=True)
@@ -146,7 +146,7 @@ def message_of(rule: str, example: Example) -> str:
         return shown(next(one for one in found if one.rule == rule), Path(name).resolve())
 
 
-def shown(finding: Finding, directory: Path) -> str:
+def shown(finding: LintFinding, directory: Path) -> str:
     """The finding's text as a reader sees it, whatever the directory and the shell, without long lists."""
     text = _SYNTAX_ERROR.sub("Syntax error: end of file unexpected", finding.text.replace(f"{directory}/", ""))
     return _OPTIONS.sub("…", text)

@@ -232,7 +232,7 @@ def test_without_a_terminal_a_decision_needs_a_yes(bench: Bench, decided: Callab
     before = decided()
     for words in DECISIONS.values():
         code, said = bench.run(*words.replace(" --yes", "").split())
-        assert (code, "there is no terminal" in said) == (1, True)
+        assert (code, "stdin is not a terminal" in said) == (1, True)
     assert decided() == before
     for words in DECISIONS.values():
         assert bench.run(*words.split())[0] == 0

@@ -363,14 +363,14 @@ def test_doctor_shows_the_agents_that_hookline_guards(own_home: Path, project: P
 
     def doctor() -> list[dict[str, str]]:
         got = warm.run(["doctor", "--json"], cwd=project)
-        return [sign for sign in json.loads(got.stdout)["signs"] if sign["about"].startswith("bridge")]
+        return [sign for sign in json.loads(got.stdout)["checks"] if sign["about"].startswith("bridge")]
 
     assert doctor() == []
     hookline("install", "claude")
     found = doctor()
-    assert [sign["health"] for sign in found] == ["good", "odd"]
+    assert [sign["severity"] for sign in found] == ["ok", "warning"]
     assert "never asked so far" in found[0]["message"]
     assert "hookline bridge status claude" in found[1]["message"]
     file = own_home / ".claude" / "settings.json"
     file.write_text(file.read_text().replace("client.py", "gone/hookline/bridge/client.py"))
-    assert [sign["health"] for sign in doctor()] == ["bad"]
+    assert [sign["severity"] for sign in doctor()] == ["error"]

@@ -14,7 +14,7 @@ from tests.fleet.records import KEY, PLACE, findings, send_all, set_up, shipper,
 from tests.fleet.server import NatsServer
 
 from hookline.apps.cli.main import main
-from hookline.apps.cli.report.audit import audit_lines
+from hookline.apps.cli.report.fleet import audit_lines
 from hookline.fleet.health.status import judge
 from hookline.fleet.keys import MachineKey, add_pins, machine_key, read_pins
 from hookline.fleet.names import anchor_subject
@@ -341,7 +341,7 @@ def test_a_log_file_is_checked_against_anchors_kept_elsewhere(
     assert cut.startswith(f"{log}\n")
     assert "\n  the machine signed record" in cut
     assert "the end was cut off" in cut
-    assert "Not checked: whether all hashes were computed anew: no record that the machine signed is here" in cut
+    assert "Not checked: whether all hashes were recomputed: no record that the machine signed is here" in cut
     assert "no signed head is there" not in cut
     keys = tmp_path / "keys"
     keys.write_text(f"# ours\nm1 ann {STRANGER.public}\n")

@@ -28,7 +28,7 @@ _COMMANDS = {
 
 
 def require_person(action: Consent) -> None:
-    """Raises HooklineError if a hook or the agent runs this command: they can't decide which hooks run."""
+    """Raise HooklineError if a hook or the agent runs this command: they can't decide which hooks run."""
     if sign := why_not_a_person():
         raise HooklineError(
             f"nothing was changed: hookline itself started this command ({sign}), and only you decide which hooks run; "
@@ -37,12 +37,12 @@ def require_person(action: Consent) -> None:
 
 
 def log_consent(action: Consent, setup: Setup, decided: Sequence[Mapping[str, Any]], via: str | None = None) -> None:
-    """Writes a record for each hook that was decided about, given by the fields of its record.
+    """Write a record for each hook that was decided about, given by the fields of its record.
 
     `via` is the command that was used, where it is not the usual one.
     """
     redactor = Redactor(setup.options.redact, setup.environ)
-    # A hook without a name is named by its command, which may contain a secret of its own `env`.
+    # A hook without a name is named by its command, which may contain a secret from its `env`.
     for hook in setup.hooks:
         redactor.learn(hook.env)
     for sink in system.file_sinks(setup.options, redactor):

@@ -1,4 +1,4 @@
-"""What this machine says of itself in its heartbeat, by the code of `hookline list` and `hookline doctor --prove`."""
+"""The facts in this machine's heartbeat, from the code of `hookline list` and `hookline doctor --prove`."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ def machine_service(tell: Callable[[str], None]) -> Service | None:
 
 
 def read_facts() -> Facts:
-    """What the settings and the log say now."""
+    """Read the facts from the settings and the log."""
     config = _config()
     settings = config.get_settings()
     found, _, statistics = known_hooks(config)

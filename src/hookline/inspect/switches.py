@@ -18,7 +18,7 @@ from hookline.settings.trust.fingerprint import fingerprint
 _LIST = ("hooksConfig", "disabled")
 
 Confirm = Callable[[], None]
-"""Raises HooklineError if the change is not confirmed."""
+"""Raise HooklineError if the change is not confirmed."""
 
 
 def switch_off(

@@ -175,7 +175,7 @@ def test_a_hook_makes_the_agent_go_on(stage: Callable[..., Stage]) -> None:
     assert (ended.response, ended.stopped, ended.turns) == ("tested", False, 2)
     assert here.sent() == [["go"], ["run the tests"]]
     assert here.notes() == ["guard continues the turn: run the tests"]
-    goes_on = [one.goes_on for one in here.events if isinstance(one, HooksFinished)]
+    goes_on = [one.continues for one in here.events if isinstance(one, HooksFinished)]
     assert goes_on == [True, False]
 
 

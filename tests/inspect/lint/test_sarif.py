@@ -1,17 +1,16 @@
 from pathlib import Path
 
-from hookline.inspect.lint.finding import Finding
-from hookline.inspect.lint.sarif import sarif
+from hookline.inspect.lint.finding import LintFinding, sarif
 from hookline.settings.read.files import Problem
 
 RULES = {"one": "the first", "two": "the second"}
 
 
-def finding(origin: Path, *, is_error: bool = False, line: int | None = None) -> Finding:
+def finding(origin: Path, *, is_error: bool = False, line: int | None = None) -> LintFinding:
     problem = Problem(
         origin=str(origin), path="hooks", message="is wrong; mend it", is_error=is_error, line=line, column=line and 7
     )
-    return Finding(rule="two", problem=problem)
+    return LintFinding(rule="two", problem=problem)
 
 
 def test_a_result_names_rule_level_and_place(project: Path) -> None:

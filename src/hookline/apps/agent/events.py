@@ -61,7 +61,7 @@ class HooksFinished(AgentEvent, frozen=True, tag="hook_decision"):
     reason: str | None
     decided_by: tuple[str, ...]
     effect: dict[str, Any] | None = None
-    goes_on: bool = False
+    continues: bool = False
     """True if AfterAgent hooks continue the turn."""
 
 

@@ -66,7 +66,7 @@ class HookWatch(HookObserver):
                 subject=verdict.subject,
                 blocked=verdict.blocked and verdict.denied,
                 should_stop=verdict.stop,
-                goes_on=verdict.go_on,
+                continues=verdict.go_on,
                 reason=verdict.reason if verdict.blocked or verdict.stop or verdict.go_on else None,
                 decided_by=verdict.deciders,
                 effect=verdict.effect,

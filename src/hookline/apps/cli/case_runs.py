@@ -28,7 +28,7 @@ _MOST_HOOKS = 200
 
 
 def add_jobs_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--jobs`."""
+    """Add `--jobs`."""
     parser.add_argument(
         "--jobs",
         metavar="N",
@@ -52,7 +52,7 @@ def event_loader(given: argparse.Namespace, config: Config, *, decision: str | N
 def run_with_progress(
     given: argparse.Namespace, cases: Sequence[Case], compare: Compare = compare_expected
 ) -> list[Result]:
-    """Runs the cases, and returns their results in order."""
+    """Run the cases, and returns their results in order."""
     bar = ProgressBar(len(cases))
     try:
         return run_loop(
@@ -75,10 +75,10 @@ def config_with(given: argparse.Namespace, environment: Mapping[str, str]) -> Co
 
 
 def chosen_files(given: argparse.Namespace, config: Config) -> tuple[list[Path], list[Path]]:
-    """The case files to run, and those of them that may set variables.
+    """Return the case files to run, and those of them that may set variables.
 
-    These are the files that were named, and those beside the settings of the user and the system: anybody may have
-    written what stands in a project.
+    These are the files that were named, and those beside the settings of the user and the system: a project's files
+    are untrusted.
     """
     if given.files:
         files = list(_named(given.files))
@@ -111,14 +111,14 @@ def _named(names: list[str]) -> Iterator[Path]:
 
 
 def _folders(given: argparse.Namespace, config: Config) -> dict[Path, bool]:
-    """Where case files are looked for, and whether the person is the one who writes there."""
+    """Return the directories with case files, each with True if only the user writes there."""
     if given.settings:
         return {Path(file).absolute().parent: True for file in given.settings}
     own = [layer for layer in config.get_layers() if layer.dialect == OWN_DIALECT]
     return {folder: not layer.is_guest for layer in own if (folder := Path(layer.origin).parent).is_dir()}
 
 
-class Watch:
+class ChangeWatch:
     """Looks whether something has changed that a result depends on: a case file, a setting, a hook's script."""
 
     def __init__(self, given: argparse.Namespace) -> None:

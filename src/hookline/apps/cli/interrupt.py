@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Runs the work in a new event loop. Raises KeyboardInterrupt when Ctrl-C ended it.
+    """Run the work in a new event loop. Raises KeyboardInterrupt when Ctrl-C ended it.
 
     Each Ctrl-C cancels the work: the first asks hooks and tools to end, the second kills them.
     """
@@ -42,10 +42,10 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _keep_asyncio_from_handling_it() -> None:
-    """Has Ctrl-C raise as ever, by a handler of ours, until the loop has its own.
+    """Set our own handler for Ctrl-C, which raises as usual, until the loop has its handler.
 
-    With the usual one asyncio would set a third, and Python 3.11 writes each that is replaced out as a text: that takes
-    as long as the event.
+    With the default handler asyncio would set a third one, and Python 3.11 formats each handler that is replaced: that
+    takes as long as the event.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -10,7 +10,7 @@ from hookline.protocol.text.outcome_words import RECORD_WORDS
 
 
 def add_filter_options(parser: argparse.ArgumentParser, *, of_projects: bool = True) -> None:
-    """Adds the options that `log` and `stats` share."""
+    """Add the options that select records."""
     parser.add_argument("--event", metavar="EVENT", help="records of this event")
     parser.add_argument("--tool", metavar="NAME", help="about this tool (or source, reason, trigger, type)")
     parser.add_argument("--hook", metavar="HOOK", help="of this hook, by its name, or its command where it has none")
@@ -25,7 +25,7 @@ def add_filter_options(parser: argparse.ArgumentParser, *, of_projects: bool = T
 
 
 def add_run_filters(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that choose single runs."""
+    """Add the options that select single runs."""
     words = ", ".join(RECORD_WORDS)
     parser.add_argument(
         "--decision", metavar="WORD", choices=RECORD_WORDS, help=f"events and hooks with this outcome: {words}"
@@ -38,7 +38,7 @@ def add_run_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def add_statistics_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `stats` that `log --stats` has as well."""
+    """Add the options of `log --stats`."""
     parser.add_argument(
         "--fail-over-budget", action="store_true", help="exit with code 1 when a hook's p95 is over its budget"
     )
@@ -78,7 +78,7 @@ def shown_project(given: argparse.Namespace) -> str | None:
 
 
 def of_project(query: LogQuery) -> str:
-    """What a message about nothing found says about the project."""
+    """Return the part about the project of a message that nothing was found."""
     return "" if query.project is None else f" of the project {query.project} (--all-projects looks in all)"
 
 
@@ -91,13 +91,13 @@ def time_of(option: str, given: str | None) -> str | None:
 
 
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that choose machines."""
+    """Add the options that select machines."""
     parser.add_argument("--machine", metavar="NAME", help="only of this machine (default: all)")
     parser.add_argument("--team", metavar="NAME", help="only of this team (default: all)")
 
 
 def add_stream_option(parser: argparse.ArgumentParser) -> None:
-    """Adds the option for companies whose teams have streams of their own."""
+    """Add the option for companies with one stream for each team."""
     parser.add_argument(
         "--stream", metavar="NAME", default=DEFAULT_STREAM, help=f"where the records are (default: {DEFAULT_STREAM})"
     )

@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     if arguments is not None:
         return _run(arguments)
-    # Exit in an orderly way, so that running hooks are ended, too.
+    # Exit in an orderly way, so that running hooks are ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     # Loading modules makes no garbage, and a collection takes a fifth of a short command.
     gc.set_threshold(50_000)

@@ -26,7 +26,7 @@ else:
 def add_common_options(
     parser: argparse.ArgumentParser, *, settings: bool = True, json: bool = True, dialect: bool = True
 ) -> None:
-    """Adds `--json`, `--project`, `--dialect` and `--settings`.
+    """Add `--json`, `--project`, `--dialect` and `--settings`.
 
     Without the last, the settings come from their usual places.
     """
@@ -58,12 +58,12 @@ def add_common_options(
 
 
 def add_json_option(parser: argparse._ActionsContainer) -> None:
-    """Adds `--json`."""
+    """Add `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
 def add_yes_option(parser: argparse.ArgumentParser) -> None:
-    """Adds `--yes` for scripts."""
+    """Add `--yes` for scripts."""
     parser.add_argument("--yes", action="store_true", help="also without a terminal, as in a script of your own")
 
 
@@ -78,9 +78,9 @@ def add_log_option(parser: argparse.ArgumentParser) -> None:
 
 
 def require_terminal(given: argparse.Namespace) -> None:
-    """Raises HooklineError if stdin is no terminal and `--yes` is not given."""
+    """Raise HooklineError if stdin is not a terminal and `--yes` is not given."""
     if not given.yes and not sys.stdin.isatty():
-        raise HooklineError("nothing was changed, because there is no terminal; if you mean it, add --yes")
+        raise HooklineError("nothing was changed, because stdin is not a terminal; add --yes to change it anyway")
 
 
 class _ProjectHere(str):
@@ -96,7 +96,7 @@ class _ProjectFound(str):
 
 
 def settle_project(given: argparse.Namespace) -> None:
-    """Puts the project's directory into the options if none is named: this one, or a parent that has settings.
+    """Put the project's directory into the options if none is named: this one, or a parent that has settings.
 
     Named settings are for the current directory, as they are for a program's.
     """
@@ -115,7 +115,7 @@ def settle_project(given: argparse.Namespace) -> None:
 
 
 def recorded_project(given: argparse.Namespace) -> str | None:
-    """The project whose records are meant, resolved as records have it; None outside of any project."""
+    """Return the project whose records to read, resolved as in records; None outside of any project."""
     settle_project(given)
     if isinstance(given.project, _ProjectHere | _ProjectFound):
         try:
@@ -127,7 +127,7 @@ def recorded_project(given: argparse.Namespace) -> str | None:
 
 
 def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "Config":
-    """The configuration that the options ask for; its problems are printed on stderr."""
+    """Return the configuration for the options, and print its problems on stderr."""
     config = read_config(given, *sinks, **{"session_id": getattr(given, "session_id", None), **facts})
     for problem in config.get_problems():
         warn_user(str(problem))
@@ -137,9 +137,9 @@ def make_config(given: argparse.Namespace, *sinks: "LogSink", **facts: Any) -> "
 
 
 def report_unusable_hooks(config: "Config") -> None:
-    """Reports hooks that can't run because of their settings; problems of whole files were reported before."""
+    """Report hooks that can't run because of their settings; problems of whole files were reported before."""
     errors = config.get_hook_errors()
-    # What an untrusted project can print must not fill the screen, and hooks without trust are reported, too.
+    # An untrusted project must not fill the screen, and its hooks are reported even without trust.
     shown = errors[: max(0, MOST_PROBLEMS // 2 - len(config.get_problems()))]
     for problem in shown:
         warn_user(str(problem))
@@ -181,14 +181,14 @@ def write_file(file: Path, data: bytes) -> None:
 
 
 def require_project(given: argparse.Namespace) -> None:
-    """Raises UsageError when the project is not a directory."""
+    """Raise UsageError if the project is not a directory."""
     settle_project(given)
     if not Path(given.project).is_dir():
         raise UsageError(f"{given.project} is not a directory; give --project the project's directory")
 
 
 def event_of(name: str) -> HookEventName:
-    """The event of this name; UsageError with a suggestion if there is none."""
+    """Return the event of this name; UsageError with a suggestion if there is none."""
     try:
         return HookEventName(name)
     except ValueError:
@@ -196,7 +196,7 @@ def event_of(name: str) -> HookEventName:
 
 
 def at_least(least: int, kind: type[int] | type[float] = int) -> Callable[[str], float]:
-    """An argument type: a number of this kind that is not smaller than `least`."""
+    """Return an argument type: a number of this kind that is not smaller than `least`."""
 
     def read(text: str) -> float:
         try:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 CLOSED: set[str] = set()
-"""The names of those streams: nothing reads what is written there."""
+"""The names of those streams."""
 
 _LAST = 2
 
@@ -19,7 +19,7 @@ def open_missing() -> None:
         if getattr(sys, name) is None:
             CLOSED.add(name)
             descriptor = os.open(os.devnull, flags)
-            # A program that is started from here has all three, too.
+            # Child processes inherit all three.
             os.set_inheritable(descriptor, descriptor <= _LAST)
             # Not closed with the object: its number would be free again.
             stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -40,7 +40,7 @@ def _write(stream: "TextIO", data: bytes) -> bool:
         stream.buffer.write(data)
         stream.buffer.flush()
     except OSError:
-        # What is left in the buffer must not fail again when the interpreter ends: that would change the exit code.
+        # A second failure of the buffer at the end of the interpreter would change the exit code.
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
         os.close(null)

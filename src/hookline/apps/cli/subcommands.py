@@ -1,4 +1,4 @@
-"""Commands with subcommands, such as `hookline fleet status`: each has options of its own."""
+"""Commands with subcommands, such as `hookline fleet status`; each has its own options."""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,5 +70,5 @@ class SubcommandGroup:
     def _known(self, word: str) -> str:
         if word not in self._members:
             advice = did_you_mean(word, self._members, f"they are {', '.join(self._members)}")
-            raise argparse.ArgumentTypeError(f"{word} is no subcommand; {advice}")
+            raise argparse.ArgumentTypeError(f"{word} is not a subcommand; {advice}")
         return word

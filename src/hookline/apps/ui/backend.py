@@ -1,4 +1,4 @@
-"""What the page shows and does besides reading the log: the work of `list`, `replay`, `enable` and `disable`."""
+"""The actions of the page besides reading the log: those of `list`, `replay`, `enable` and `disable`."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ Query = Mapping[str, str]
 
 
 class Backend:
-    """The page of one project; `make_config` reads its settings anew each time, with further facts of a `Config`."""
+    """The page of one project; `make_config` reads its settings each time, with further facts of a `Config`."""
 
     def __init__(
         self, log: Path, make_config: Callable[..., Config], confirm: Confirm, *, has_named_settings: bool = False

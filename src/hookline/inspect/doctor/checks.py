@@ -37,7 +37,7 @@ def _evidence(config: Config, setup: Setup) -> Iterator[Diagnostic]:
     try:
         statistics = read_statistics(recorded_in(config), LogQuery(kinds=RUNS))
     except HooklineError as error:
-        # The sign of the log says what is wrong with it.
+        # The check of the log reports the problem.
         yield ok("evidence", f"none, because the log can't be read: {error}")
         return
     for row in agent_words(Path(setup.project_dir), statistics, hooks_enabled=setup.is_enabled):
@@ -45,7 +45,7 @@ def _evidence(config: Config, setup: Setup) -> Iterator[Diagnostic]:
     for hook in (hook for hook in setup.hooks if hook.enabled):
         seen = evidence_of(statistics.hooks.get(key_of(hook)) or HookStatistics())
         words = {"configured": setup.is_enabled and setup.why_untrusted(hook) is None, **seen}
-        # It stands in the settings, so "not configured" would mislead.
+        # It is in the settings, so "not configured" would mislead.
         shown = show_evidence_words(words, "does not run now")
         yield ok("evidence", f"{hook.label} ({hook.event}): {shown}", words)
 

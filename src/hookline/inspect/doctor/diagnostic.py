@@ -9,9 +9,9 @@ from typing import Any
 class Severity(StrEnum):
     """The severity of a finding, as `--json` writes it."""
 
-    OK = "good"
-    WARNING = "odd"
-    ERROR = "bad"
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
     """A hook does not run because of it."""
 
 
@@ -20,7 +20,7 @@ class Diagnostic:
     """The result of one check; its fields are what `hookline doctor --json` prints."""
 
     about: str
-    health: Severity
+    severity: Severity
     message: str
     words: Mapping[str, Any] | None = None
     """For evidence: configured, observed and enforced, with the times of the last two."""

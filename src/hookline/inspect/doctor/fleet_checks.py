@@ -1,4 +1,4 @@
-"""What `hookline doctor` looks at where a company has a part in it: its policy, its record and its server."""
+"""Check the company's policy, record and server."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -31,16 +31,16 @@ else:
 
 
 def policy_checks(settings: "Settings") -> Iterator[Diagnostic]:
-    """Which policy is in force, by whom and until when; what is wrong with it; and what its switches keep off."""
+    """Check the policy in force: its key, its expiry, its problems, and what its switches disable."""
     state = settings.policy
     if state is None:
         return
     if state.version is not None:
         yield ok("policy", _in_force(state, is_alone=settings.managed_only))
     # Without a policy its guards do not run; and if everything is blocked, no hook is asked.
-    health = Severity.ERROR if state.version is None or state.blocks is not None else Severity.WARNING
+    severity = Severity.ERROR if state.version is None or state.blocks is not None else Severity.WARNING
     for fault in state.warnings:
-        yield Diagnostic("policy", Severity.ERROR if fault == state.agents_off else health, fault)
+        yield Diagnostic("policy", Severity.ERROR if fault == state.agents_off else severity, fault)
     here = {hook.label for hook in settings.hooks}
     for name, why in state.hooks_off.items():
         yield Diagnostic("policy", Severity.ERROR if name in here else Severity.WARNING, f"hook {name} is off by {why}")
@@ -54,7 +54,7 @@ def _in_force(state: "PolicyState", *, is_alone: bool) -> str:
 
 
 async def fleet_checks(setup: Setup) -> list[Diagnostic]:
-    """Whether the log is sent, the company's server can be reached, and somebody works for each remote hook."""
+    """Check that the log is sent, that the company's server can be reached, and that each remote hook has a worker."""
     fleet = setup.options.fleet
     if fleet is None or not fleet.servers:
         return []
@@ -65,7 +65,7 @@ async def fleet_checks(setup: Setup) -> list[Diagnostic]:
 
 
 def _record(setup: Setup, fleet: FleetSettings) -> Iterator[Diagnostic]:
-    """Whether the log goes to the company's record, how far it has come, and what had to be dropped."""
+    """Check that the log is sent to the company's record; report the progress and dropped records."""
     if not fleet.sends_records:
         yield ok("record", "hooksConfig.fleet.audit is false, so the log stays here")
         return
@@ -75,7 +75,7 @@ def _record(setup: Setup, fleet: FleetSettings) -> Iterator[Diagnostic]:
     path = log_path(setup.options.log.path)
     dropped = shipper.read_progress(path).dropped
     if dropped:
-        yield warning("record", f"{plural(dropped, 'record')} had to be dropped before they were sent")
+        yield warning("record", f"{plural(dropped, 'record')} were dropped before they were sent")
     how_far = _how_far(path, fleet.spool_bytes)
     if shipper.is_sent(path):
         yield ok("record", f"a service sends the log; {how_far}")
@@ -87,7 +87,7 @@ def _record(setup: Setup, fleet: FleetSettings) -> Iterator[Diagnostic]:
 def _how_far(path: Path, most_bytes: int) -> str:
     sent = shipper.read_progress(path)
     head, waiting, when = None, 0, ""
-    with suppress(HooklineError):  # a log that can't be read has a line of its own
+    with suppress(HooklineError):  # another check reports a log that can't be read
         head = verify.log_head(path)
         waiting = backlog.waiting_bytes(path, sent.cursor)
     with suppress(OSError):  # nothing was ever sent

@@ -37,7 +37,7 @@ def hook_checks(setup: Setup) -> Iterator[Diagnostic]:
 
 
 def _layers(setup: Setup) -> Iterator[Diagnostic]:
-    # The policy has lines of its own.
+    # Other checks cover the policy.
     for layer in (layer for layer in setup.layers if layer.policy is None):
         about = f"{layer.source} file"
         unusable = [problem for problem in layer.problems if problem.is_error]
@@ -105,7 +105,7 @@ def _deciding(setup: Setup) -> Layer | None:
 
 
 def _why_off(setup: Setup) -> str:
-    """The same as the sign of `enabled`, in short, for every hook."""
+    """Return why hooks are off, in short, for the line of each hook."""
     if deciding := _deciding(setup):
         return f"hooks are off, by {deciding.origin}"
     if unusable := setup.unusable():
@@ -166,8 +166,8 @@ def _hooks(setup: Setup) -> Iterator[Diagnostic]:
     elif not setup.hooks:
         yield warning("hooks", "none are configured; hookline init writes one")
     for hook in setup.hooks:
-        health, message = _hook(hook, setup)
-        yield Diagnostic(hook.event, health, f"{hook.label} {message}")
+        severity, message = _hook(hook, setup)
+        yield Diagnostic(hook.event, severity, f"{hook.label} {message}")
     if setup.unused:
         first = setup.unused[0]
         message = f"{plural(len(setup.unused), 'hook')} of other agents, the first: {first.label}: {first.reason}"

@@ -53,7 +53,7 @@ def _shell(setup: Setup) -> Diagnostic:
     shell = shell_invocation("", setup.project_dir, setup.environ)
     path = os.fsdecode(shell.executable)
     if shell.argv[0] != "bash":
-        return warning("shell", f"{path}, because there is no bash on PATH")
+        return warning("shell", f"{path}, because bash is not on PATH")
     return ok("shell", path)
 
 
@@ -110,7 +110,7 @@ def _warm(setup: Setup) -> Diagnostic:
 
 
 def _why_cold(setup: Setup) -> str | None:
-    """The variable that keeps all hooks cold, or the first hook with one of its own."""
+    """Return the variable that makes all hooks cold, or the first hook whose own `env` does."""
     passes = passes_of(setup.options.environment)
     inherited = {name: value for name, value in setup.environ.items() if passes is None or passes(name)}
     if why := cold_variable(inherited):
@@ -122,7 +122,7 @@ def _why_cold(setup: Setup) -> str | None:
 
 
 def bridge_checks(setup: Setup) -> Iterator[Diagnostic]:
-    """Which other agents have hookline as their hook command, whether it answers there, and what gets lost."""
+    """Check the bridge in other agents: whether it answers, and which effects get lost."""
     hooks = [hook for hook in setup.hooks if hook.enabled]
     for name, host in HOSTS.items():
         for found in installations(name, Path(setup.project_dir)):
@@ -146,7 +146,7 @@ def _server() -> dict[str, Any] | None:
 
 
 def framework_checks() -> Iterator[Diagnostic]:
-    """What the adapters for the frameworks that are installed beside hookline can't do."""
+    """Check what the adapters for installed frameworks can't do."""
     for adapter in ADAPTERS:
         try:
             installed = version(adapter.package)
@@ -156,11 +156,11 @@ def framework_checks() -> Iterator[Diagnostic]:
             yield warning(adapter.framework, problem)
             continue
         lost = "; ".join(f"{key} ({why})" for key, why in adapter.cannot.items())
-        health, shown = (
+        severity, shown = (
             (Severity.WARNING, f"can't do this: {lost}") if lost else (Severity.OK, "has every effect of hooks")
         )
         message = f"{adapter.package} {installed} is installed; hookline.adapters.{adapter.name} {shown}"
-        yield Diagnostic(adapter.framework, health, message)
+        yield Diagnostic(adapter.framework, severity, message)
 
 
 async def canary_check(config: Config) -> Diagnostic:
@@ -174,7 +174,7 @@ async def canary_check(config: Config) -> Diagnostic:
         }
         file = Path(folder, "settings.json")
         file.write_text(json.dumps(settings), encoding="utf-8")  # noqa: ASYNC240 - nothing else runs in this loop
-        # Elsewhere than the system's settings: a policy may allow its own hooks alone, and has signs of its own.
+        # Not the system's settings: a policy may allow only its own hooks, and other checks cover it.
         none = Path(folder, "none.json")
         nowhere = SettingsPaths(project=none, user=none, system=none)
         copy = Config(

@@ -11,7 +11,7 @@ from hookline.dialects.registry import dialect_of
 from hookline.engine.event_table import EVENT_TABLE, hears_block
 from hookline.engine.plan import plan
 from hookline.inspect.hooks import trusted_only
-from hookline.inspect.lint.finding import Finding
+from hookline.inspect.lint.finding import LintFinding
 from hookline.inspect.lint.foreign_names import other_agents_words
 from hookline.inspect.lint.guards import fails_open
 from hookline.inspect.lint.matchers import (
@@ -82,12 +82,12 @@ class Check:
     """Whether it compiles matchers or reads scripts, so that a project's hooks are left out until they are trusted."""
 
 
-def run_checks(setup: Setup) -> Iterator[Finding]:
+def run_checks(setup: Setup) -> Iterator[LintFinding]:
     """The findings about a setup, in the order of the checks: of each check at most 20 per file."""
     trusted = trusted_only(setup)
     for check in CHECKS:
         for problem in first_problems(check.find(trusted if check.needs_trust else setup)):
-            yield Finding(rule=check.rule, problem=problem)
+            yield LintFinding(rule=check.rule, problem=problem)
 
 
 def _not_enabled(setup: Setup) -> Iterator[Problem]:

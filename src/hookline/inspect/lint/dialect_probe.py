@@ -14,8 +14,7 @@ from hookline.engine.matcher import match
 from hookline.engine.run import HookRunner
 from hookline.inspect.hooks import trusted_only
 from hookline.inspect.lint.foreign_names import remedy, suspicions
-from hookline.inspect.lint.sample_run import make_runner, told_to
-from hookline.inspect.lint.samples import samples, show_sample
+from hookline.inspect.lint.samples import input_of_hook, make_runner, samples, show_sample
 from hookline.inspect.lint.vocabulary import Words, all_words
 from hookline.inspect.view import Setup
 from hookline.protocol.answers import HookAnswer, or_none
@@ -88,7 +87,7 @@ async def _effects(hook: HookEntry, words: Words, setup: Setup, runner: HookRunn
 
 async def _verb(hook: HookEntry, fields: Mapping[str, Any], setup: Setup, runner: HookRunner) -> str | None:
     """The effect of a hook on a sample, in a word; None for none."""
-    for run in await runner.execute_hooks_parallel((hook,), told_to(hook, fields, setup)):
+    for run in await runner.execute_hooks_parallel((hook,), input_of_hook(hook, fields, setup)):
         if run.failed:
             return _FAILS
         if (answer := run.answer) is not None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from hookline.engine.event_table import EVENT_TABLE, EventRow, can_block
 from hookline.engine.system import HookSystem
 from hookline.inspect.lint.dialect_probe import reactions
-from hookline.inspect.lint.evidence import Did, Trial, by_hook
-from hookline.inspect.lint.finding import Finding
-from hookline.inspect.lint.guards import missing_in, passing_guards
-from hookline.inspect.lint.ignored_stdin import unread_inputs
+from hookline.inspect.lint.evidence import Did, SampleRun, by_hook
+from hookline.inspect.lint.finding import LintFinding
+from hookline.inspect.lint.guards import missing_in, passing_guards, unread_inputs
 from hookline.inspect.lint.samples import samples, show_sample
 from hookline.inspect.view import Setup
 from hookline.protocol.answers import read_stdout
@@ -21,7 +20,7 @@ from hookline.protocol.text.near_misses import NOTHING_READ
 from hookline.protocol.verdict import HookExecutionResult, SkipKind, Verdict
 
 COULD_NOT_RUN = (126, 127)
-"""What a shell exits with where there is no such program, or none that can be run."""
+"""The exit codes of a shell for a missing program, and for one that can't be executed."""
 _DENY = 2
 
 # Output of programs that exit with 2 because of a mistake in the hook: shells, grep, python3, argparse.
@@ -53,8 +52,8 @@ RULES = {
 class DryRun:
     """The result of a dry run."""
 
-    findings: list[Finding]
-    trials: list[Trial]
+    findings: list[LintFinding]
+    trials: list[SampleRun]
     """The evidence, in the order of the samples."""
 
 
@@ -62,23 +61,23 @@ async def dry_run(system: HookSystem, setup: Setup) -> DryRun:
     """The findings from running every hook on samples, each once, and what every hook did with every sample."""
     await system.initialize()
     system.get_event_handler().shows_failures = False  # the findings say it
-    found: dict[tuple[str, str, str], Finding] = {}
-    trials: list[Trial] = []
+    found: dict[tuple[str, str, str], LintFinding] = {}
+    trials: list[SampleRun] = []
     try:
         async for subject, sample, verdict in _fire_samples(system, setup):
-            trials += (Trial(sample, run) for run in verdict.runs)
+            trials += (SampleRun(sample, run) for run in verdict.runs)
             for rule, run, text in _readings(verdict):
                 if run.is_unasked and _has_failed(run, trials):
                     continue
                 key = (run.hook.origin, run.hook.location, text)
                 problem = setup.at(run.hook, f"{text} (tried on {subject})", "command")
-                found.setdefault(key, Finding(rule=rule, problem=problem))
+                found.setdefault(key, LintFinding(rule=rule, problem=problem))
     finally:
         system.dispose()
-    more = [Finding(rule="run-passes", problem=problem) async for problem in passing_guards(setup, trials)]
+    more = [LintFinding(rule="run-passes", problem=problem) async for problem in passing_guards(setup, trials)]
     silent = [hook for hook, own in by_hook(trials) if all(trial.is_silent for trial in own)]
-    more += [Finding(rule="run-input", problem=problem) async for problem in unread_inputs(setup, silent)]
-    more += [Finding(rule="run-dialect", problem=problem) async for problem in reactions(setup, silent)]
+    more += [LintFinding(rule="run-input", problem=problem) async for problem in unread_inputs(setup, silent)]
+    more += [LintFinding(rule="run-dialect", problem=problem) async for problem in reactions(setup, silent)]
     return DryRun([*_untried(system, setup), *found.values(), *more], trials)
 
 
@@ -98,16 +97,16 @@ def _has_crashed(run: HookExecutionResult) -> bool:
     return run.way is RunWay.WORKER and run.failed and not run.timed_out and not run.is_unasked
 
 
-def _has_failed(run: HookExecutionResult, trials: Sequence[Trial]) -> bool:
+def _has_failed(run: HookExecutionResult, trials: Sequence[SampleRun]) -> bool:
     """Whether the hook has failed when it was asked, which is why it was not asked again."""
     return any(each.run.hook is run.hook and each.did is Did.FAILS for each in trials)
 
 
-def _untried(system: HookSystem, setup: Setup) -> Iterator[Finding]:
+def _untried(system: HookSystem, setup: Setup) -> Iterator[LintFinding]:
     for event in HookEventName:
         for skip in system.explain(event).skipped:
             if skip.kind is SkipKind.UNTRUSTED:
-                yield Finding(rule="run-skipped", problem=setup.at(skip.hook, f"was not tried ({skip.reason})"))
+                yield LintFinding(rule="run-skipped", problem=setup.at(skip.hook, f"was not tried ({skip.reason})"))
 
 
 def _readings(verdict: Verdict) -> Iterator[tuple[str, HookExecutionResult, str]]:

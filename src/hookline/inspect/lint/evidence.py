@@ -25,7 +25,7 @@ class Did(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SampleRun:
     """One hook and one sample."""
 
     sample: str
@@ -53,16 +53,16 @@ class Trial:
         return self.did is Did.PASSES and not self.run.stdout.strip() and not self.run.stderr.strip()
 
 
-def by_hook(trials: Sequence[Trial]) -> list[tuple[HookEntry, list[Trial]]]:
+def by_hook(trials: Sequence[SampleRun]) -> list[tuple[HookEntry, list[SampleRun]]]:
     """The trials of each hook, in the order in which the hooks first ran."""
-    found: dict[tuple[str, str], tuple[HookEntry, list[Trial]]] = {}
+    found: dict[tuple[str, str], tuple[HookEntry, list[SampleRun]]] = {}
     for trial in trials:
         hook = trial.run.hook
         found.setdefault((hook.origin, hook.location), (hook, []))[1].append(trial)
     return list(found.values())
 
 
-def summary_of(trials: Sequence[Trial]) -> str:
+def summary_of(trials: Sequence[SampleRun]) -> str:
     """The effects of a hook on its samples, in a sentence."""
     parts: list[str] = []
     for did in Did:
@@ -80,7 +80,7 @@ def _shortened(shown: Sequence[str]) -> Iterator[str]:
         yield f"{len(shown) - _MOST_SHOWN} more"
 
 
-def evidence_report(hook: HookEntry, trials: Sequence[Trial]) -> dict[str, Any]:
+def evidence_report(hook: HookEntry, trials: Sequence[SampleRun]) -> dict[str, Any]:
     """The evidence about a hook for programs."""
     samples = [{"sample": trial.sample, "did": trial.did.value} for trial in trials]
     place = {"origin": hook.origin, "location": hook.location}

@@ -1,8 +1,8 @@
 """Finds names of another agent in scripts whose hooks receive a different format.
 
 A guard that expects `Bash` and receives `run_shell_command` lets everything through. The text is searched, not
-parsed: a name counts where it stands alone between quotes, in a pattern or after an operator, and where its
-counterpart is nowhere in the script. `check --run` runs the hook in both formats, which no search can replace.
+parsed: a name counts if it is alone between quotes, in a pattern or after an operator, and if its
+counterpart is not in the script. `check --run` runs the hook in both formats, which no search can replace.
 """
 
 import os

@@ -1,18 +1,20 @@
-"""Finds guards that protect nothing: those that let every dangerous call pass, and those that miss a program."""
+"""Guards that protect nothing: they let every dangerous call pass, miss a program, or never read their input."""
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from msgspec.structs import replace
+
 from hookline.engine.event_table import can_block
-from hookline.inspect.lint.evidence import Did, Trial, by_hook
-from hookline.inspect.lint.sample_run import make_runner, told_to
-from hookline.inspect.lint.samples import runs_for, show_sample
+from hookline.inspect.lint.evidence import Did, SampleRun, by_hook
+from hookline.inspect.lint.samples import input_of_hook, make_runner, runs_for, samples, show_sample
 from hookline.inspect.view import Setup
-from hookline.protocol.constants import HookMode, HookType, OnError
+from hookline.protocol.constants import OWN_DIALECT, HookMode, HookType, OnError
 from hookline.protocol.events import HookEventName
-from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.hook_entry import CommandLine, HookEntry
+from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.verdict import HookExecutionResult
 from hookline.settings.read.files import Problem
 from hookline.settings.trust.fingerprint import fingerprint
@@ -121,7 +123,7 @@ def missing_in(run: HookExecutionResult) -> str | None:
     return next((match["name"] for match in found if match), None)
 
 
-async def passing_guards(setup: Setup, trials: Sequence[Trial]) -> AsyncIterator[Problem]:
+async def passing_guards(setup: Setup, trials: Sequence[SampleRun]) -> AsyncIterator[Problem]:
     """One problem for each guard that had nothing against any sample, nor against any other dangerous call."""
     runner = make_runner(setup)
     for hook, own in by_hook(trials):
@@ -130,8 +132,8 @@ async def passing_guards(setup: Setup, trials: Sequence[Trial]) -> AsyncIterator
         tried = []
         for tool, arguments in _dangerous_calls(hook):
             fields = {"tool_name": tool, "tool_input": arguments}
-            (run,) = await runner.execute_hooks_parallel((hook,), told_to(hook, fields, setup))
-            tried.append(Trial(show_sample(tool, fields), run))
+            (run,) = await runner.execute_hooks_parallel((hook,), input_of_hook(hook, fields, setup))
+            tried.append(SampleRun(show_sample(tool, fields), run))
             if tried[-1].did is not Did.PASSES:
                 break
         else:
@@ -139,7 +141,7 @@ async def passing_guards(setup: Setup, trials: Sequence[Trial]) -> AsyncIterator
                 yield setup.at(hook, _lets_pass(tried), "command")
 
 
-def is_unproven(hook: HookEntry, trials: Sequence[Trial], project_dir: str) -> bool:
+def is_unproven(hook: HookEntry, trials: Sequence[SampleRun], project_dir: str) -> bool:
     """Whether nothing shows that a guard denies anything, because no dangerous call of its tools is known here."""
     is_silent = all(trial.did is Did.PASSES for trial in trials)
     return is_silent and is_guard(hook, project_dir) and not any(_dangerous_calls(hook))
@@ -151,7 +153,33 @@ def _dangerous_calls(hook: HookEntry) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield from ((tool, each) for each in calls)
 
 
-def _lets_pass(tried: Sequence[Trial]) -> str:
+def _lets_pass(tried: Sequence[SampleRun]) -> str:
     shown = ", ".join(trial.sample for trial in tried[:3])
     what = f"lets every one of {len(tried)} dangerous calls pass, such as {shown}"
     return f"{what}; correct it, or show in a case file what it denies, and run hookline test"
+
+
+async def unread_inputs(setup: Setup, silent: Iterable[HookEntry]) -> AsyncIterator[Problem]:
+    """One problem for each of the hooks that leaves all of its stdin in the pipe.
+
+    The hooks are those that had nothing against any sample. A hook that denies whatever it is asked need not read.
+    """
+    runner = make_runner(setup)
+    for hook in silent:
+        fields = next((given for subject, given in samples(hook.event, setup) if runs_for(hook, subject)), None)
+        if fields is None or not can_block(hook) or not _is_plain(hook):
+            continue
+        told = input_of_hook(hook, fields, setup)
+        # The same shell counts, after the command, the bytes that the command left on stdin.
+        counting = replace(hook, run=CommandLine(f"(\n{hook.command}\n) >/dev/null 2>&1; wc -c"))
+        (run,) = await runner.execute_hooks_parallel((counting,), told)
+        if run.stdout.strip() == str(len(stringify_json(told))):
+            text = "never reads its input, so it can't tell one call from another; read the event from stdin"
+            yield setup.at(hook, text, "command")
+
+
+def _is_plain(hook: HookEntry) -> bool:
+    """True if its command is a text for the usual shell, in hookline's own format."""
+    run = hook.run
+    is_plain = isinstance(run, CommandLine) and bool(run.text) and run.args is None and run.shell is None
+    return is_plain and hook.worker is None and hook.dialect == OWN_DIALECT and hook.refusal is None

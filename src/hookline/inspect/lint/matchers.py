@@ -101,7 +101,7 @@ def matcher_no_regex(setup: Setup) -> Iterator[Problem]:
 
 
 def _is_broken(matcher: str) -> bool:
-    """Matchers that look like wildcards have a check of their own."""
+    """True for an invalid pattern, except wildcards, which another check reports."""
     return is_literal(matcher) and not _WILDCARD.search(matcher)
 
 

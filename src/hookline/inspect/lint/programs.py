@@ -25,7 +25,7 @@ _CONDITION = re.compile(r"(?:^|[\s;&|(])(?:\[|test)\s")
 _PROGRAM_OPTIONS = ("-c", "-e", "-m", "--eval")
 # The next word is the value of one of these.
 _VALUE_OPTIONS = ("-W", "-X", "-o", "-O", "-r", "-I", "--require", "--import")
-# They run the rest of their words, after a first word that some of them have.
+# They run the rest of their words; `timeout` has one argument before it.
 _WRAPPERS = {"env": 0, "exec": 0, "command": 0, "nohup": 0, "nice": 0, "time": 0, "timeout": 1}
 _REDIRECTION = re.compile(r"[<>&|]*[<>][<>&|-]*")
 # In these a bare word need not be a program: patterns, conditions, lists, functions, texts, and other checks.
@@ -43,7 +43,7 @@ _CREATE = "create the file, or fix the path"
 
 
 UNTRUSTED = "does not run: "
-"""What the fault of a hook begins with that only lacks trust."""
+"""The beginning of the fault of a hook that only lacks trust."""
 
 
 def run_fault(hook: HookEntry, setup: Setup) -> str | None:
@@ -65,7 +65,7 @@ def run_fault(hook: HookEntry, setup: Setup) -> str | None:
 def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str]) -> str | None:
     """The reason why a hook's command can't start, with the remedy; None if it can."""
     if hook.type in _WITHOUT_COMMAND or hook.refusal:
-        return None  # there is no command, and what can't be run was reported when the settings were read
+        return None  # nothing to look up; settings that can't be used were reported when they were read
     if isinstance(hook.run, Plugin):
         from hookline.runners.function.plugins import plugin_fault  # noqa: PLC0415 - few settings have one
 
@@ -87,7 +87,7 @@ class _Lookup(NamedTuple):
 
     project_dir: str
     environ: Mapping[str, str]
-    """What a shell is asked with: a project's `env` could make it run something (`BASH_ENV`, `LD_PRELOAD`)."""
+    """The environment of a shell that looks words up: a project's `env` could make it run code (`BASH_ENV`)."""
     env: Mapping[str, str]
     """The environment that the command would get, for reading only."""
 

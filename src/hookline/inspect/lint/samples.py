@@ -1,14 +1,18 @@
-"""The inputs of a dry run: ordinary calls, and some that a guard would refuse."""
+"""The inputs of a dry run, and single hooks on them: ordinary calls, and some that a guard would refuse."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.engine.matcher import match
+from hookline.engine.run import HookRunner
+from hookline.engine.system import passes_of
 from hookline.inspect.lint.matchers import subjects_of
 from hookline.inspect.view import Setup
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry
+from hookline.protocol.text.json_text import utc_timestamp
+from hookline.runners.process.batch import ChildLimits
 
 Fields = Mapping[str, Any]
 
@@ -81,3 +85,25 @@ def show_sample(subject: str, fields: Mapping[str, Any]) -> str:
     if subject == "run_shell_command":
         return f"`{first}`"
     return f"{subject} {first}".strip()
+
+
+def make_runner(setup: Setup) -> HookRunner:
+    """Return a runner that logs nothing, with the limits and the environment of the settings."""
+    options = setup.options
+    return HookRunner(
+        limits=ChildLimits(output_bytes=options.output_limit, max_concurrent=options.max_concurrent),
+        environ=setup.environ,
+        passes=passes_of(options.environment),
+    )
+
+
+def input_of_hook(hook: HookEntry, fields: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+    """Return the input of a hook: the facts of a session, and the event's own fields."""
+    return {
+        "session_id": "hookline-check",
+        "cwd": setup.project_dir,
+        "timestamp": utc_timestamp(),
+        "hook_event_name": hook.event.value,
+        "transcript_path": "",
+        **fields,
+    }

@@ -34,7 +34,7 @@ _LINES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flight:
-    """What became of a canary."""
+    """The result of a canary."""
 
     agent: str
     denied: bool
@@ -45,7 +45,7 @@ class Flight:
 
 
 def command_line(agent: str, canary: Canary) -> str:
-    """What a person runs so that the agent makes the call."""
+    """Return the command line that has an agent make the call."""
     prompt = f"Run this shell command, exactly as it is, and nothing else: {canary.command}"
     return _LINES[agent].format(prompt=shlex.quote(prompt))
 
@@ -53,7 +53,7 @@ def command_line(agent: str, canary: Canary) -> str:
 def wait_for(
     agent: str, canary: Canary, log: Path, wait_s: float, sleep: Callable[[float], None] = time.sleep
 ) -> Flight:
-    """Looks for evidence in the log and in the agent's transcripts, for so many seconds at most."""
+    """Look for evidence in the log and in the agent's transcripts, for at most `wait_s` seconds."""
     began = time.time()
     while True:
         seen = _in_log(log, canary, agent, began)
@@ -75,7 +75,7 @@ def wait_for(
 
 
 def fly_own(canary: Canary, log: Path, project: str) -> Flight:
-    """Runs our own agent, as a program of its own, with a model that makes the call."""
+    """Run hookline's agent as a separate process, with a model that makes the call."""
     began = time.time()
     session = f"{CANARY_HOOK}-{canary.nonce[:12]}"
     with TemporaryDirectory(prefix="hookline-") as folder:

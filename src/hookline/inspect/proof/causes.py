@@ -14,7 +14,7 @@ from hookline.dialects.transcripts.find import OWN
 from hookline.dialects.transcripts.tool_call import MadeCall
 from hookline.errors import HooklineError
 from hookline.inspect.proof.evidence import SessionEvidence
-from hookline.inspect.proof.reconcile import Finding, Standing
+from hookline.inspect.proof.reconcile import CallFinding, Standing
 from hookline.log.paths import log_path
 from hookline.protocol.events import HookEventName
 from hookline.protocol.verdict import SkipKind
@@ -35,11 +35,11 @@ class Causes:
         self._directory: Callable[[str, str], _Cause | None] = cache(self._directory_cause)
         self._plan: Callable[[str, str, str], _Cause | None] = cache(_plan_cause)
 
-    def why_missing(self, call: MadeCall, tool: str, session: SessionEvidence | None) -> Finding:
+    def why_missing(self, call: MadeCall, tool: str, session: SessionEvidence | None) -> CallFinding:
         """The finding for a call without any record."""
         if is_never_asked(call):
             why = f"{HOSTS[call.agent].agent} asks no hook about {call.tool}, so nothing can judge it there"
-            return Finding(call=call, tool=tool, standing=Standing.NEVER_ASKED, cause="never asked", why=why)
+            return CallFinding(call=call, tool=tool, standing=Standing.NEVER_ASKED, cause="never asked", why=why)
         if session is not None and session.unfinished[tool]:
             session.unfinished[tool] -= 1
             return _unjudged(call, tool, _host_timeout(call.agent))
@@ -52,7 +52,7 @@ class Causes:
             return _unjudged(call, tool, cause)
         if cause := self._plan(call.agent, call.cwd, tool):
             if cause[0] == "no hook":
-                return Finding(call=call, tool=tool, standing=Standing.NO_HOOK, cause=cause[0], why=cause[1])
+                return CallFinding(call=call, tool=tool, standing=Standing.NO_HOOK, cause=cause[0], why=cause[1])
             return _unjudged(call, tool, cause)
         return _unjudged(call, tool, _version_cause(call) or _past_the_door(call, tool, session))
 
@@ -115,7 +115,7 @@ def _plan_cause(agent: str, cwd: str, tool: str) -> _Cause | None:
 
 
 def _is_there(cwd: str) -> bool:
-    return os.path.isabs(cwd) and "\0" not in cwd and os.path.isdir(cwd)  # noqa: PTH112, PTH117 - a text of a stranger
+    return os.path.isabs(cwd) and "\0" not in cwd and os.path.isdir(cwd)  # noqa: PTH112, PTH117 - untrusted text
 
 
 def _config(agent: str, cwd: str) -> Config:
@@ -135,7 +135,7 @@ def _version_cause(call: MadeCall) -> _Cause | None:
 
 
 def unknown_version(agent: str, version: str) -> str | None:
-    """What has to be said about a version of an agent; None for the one that was checked."""
+    """Return the message about a version of an agent; None for the one that was checked."""
     known = HOSTS.get(agent)
     if known is None or not version or version == known.version:
         return None
@@ -154,5 +154,5 @@ def _past_the_door(call: MadeCall, tool: str, session: SessionEvidence | None) -
     return "past the door", why, "a call like this can't be guarded there: deny the tool in the agent's own settings"
 
 
-def _unjudged(call: MadeCall, tool: str, cause: _Cause) -> Finding:
-    return Finding(call=call, tool=tool, standing=Standing.UNJUDGED, cause=cause[0], why=cause[1], remedy=cause[2])
+def _unjudged(call: MadeCall, tool: str, cause: _Cause) -> CallFinding:
+    return CallFinding(call=call, tool=tool, standing=Standing.UNJUDGED, cause=cause[0], why=cause[1], remedy=cause[2])

@@ -1,6 +1,6 @@
 """Three words for each agent and each hook: configured, observed, enforced, each with its last evidence.
 
-*Configured*: it stands in the settings, and nothing there keeps it from running. *Observed*: the log has a run for an
+*Configured*: it is in the settings and enabled there. *Observed*: the log has a run for an
 event of that agent. *Enforced*: the log has a deny for one. Events of `hookline fire`, `test`, `replay`, `check` and
 canaries are no evidence (`LogEntry.asker`). Each is about what is in the log; the transcripts show that an agent keeps
 to a deny (`reconcile.py`).
@@ -24,7 +24,7 @@ from hookline.protocol.text.readable import show_evidence
 
 
 def agent_words(project: Path, statistics: Statistics, *, hooks_enabled: bool) -> list[dict[str, Any]]:
-    """The words of our own agent, and of every agent that has hookline as its hook command, or has asked once."""
+    """Return the evidence for hookline's agent, and for every agent that uses the bridge or once did."""
     rows = [
         _row(OWN, "hookline agent", None, statistics.agents.get(OWN_AGENT, AgentStatistics()), configured=hooks_enabled)
     ]
@@ -53,7 +53,7 @@ def _row(agent: str, name: str, problem: str | None, numbers: AgentStatistics, *
 
 
 def _files(agent: str, project: Path) -> tuple[list[str], str | None]:
-    """The agent's files that have our command, and what keeps it from running there."""
+    """Return the agent's files that have the bridge command, and why it can't run there."""
     found: list[str] = []
     problem = None
     for file in dict.fromkeys((settings_file(agent, None), settings_file(agent, project))):

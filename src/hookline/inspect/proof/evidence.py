@@ -1,4 +1,4 @@
-"""What the log has about tool calls before they ran, by session."""
+"""The records of the log about tool calls before they ran, by session."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ class Asked:
     arguments: Any = None
     """As hooks rewrote them so far."""
     rewritten: str | None = None
-    """The digest of what hooks made of the arguments, which is what some agents write into their transcripts."""
+    """The digest of the rewritten arguments, which some agents write into their transcripts."""
     failed: list[str] = field(default_factory=list)
     """Hooks that could not do their work, and why."""
     blocked: bool = False
@@ -41,7 +41,7 @@ class Asked:
 
 @dataclass(slots=True)
 class SessionEvidence:
-    """What the log has of one session."""
+    """The records of one session."""
 
     asked: list[Asked] = field(default_factory=list)
     quiet: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -53,7 +53,7 @@ class SessionEvidence:
 
 @dataclass(slots=True, kw_only=True)
 class Evidence:
-    """What the log has of the sessions that were asked for."""
+    """The records of the requested sessions."""
 
     path: Path
     begins: str | None = None
@@ -106,13 +106,13 @@ def _take(record: Mapping[str, Any], session: SessionEvidence, events: dict[str,
 
 
 def digest_of(arguments: Any) -> str | None:
-    """What arguments are compared by; None if a secret in them was hidden, because then others may look the same."""
+    """Return the hash by which arguments are compared; None if a secret in them was hidden."""
     text = json.dumps(arguments, sort_keys=True, default=str)
     return None if _HIDDEN in text else hashlib.sha256(text.encode()).hexdigest()
 
 
 def input_of(record: Mapping[str, Any]) -> Any:
-    """The arguments that a hook was told, in our words; None where the log does not have them whole."""
+    """Return the arguments in a hook's input, in hookline's format; None if the log cut them."""
     told = None if record.get("dialect") else _object_in(record.get("stdin"))
     return None if told is None else told.get("tool_input")
 

@@ -13,7 +13,7 @@ from hookline.protocol.verdict import SkipKind
 
 
 class Standing(StrEnum):
-    """What the log has about a call."""
+    """The state of a call in the log."""
 
     JUDGED = "judged"
     NO_HOOK = "no hook is for it"
@@ -35,12 +35,12 @@ _WORST = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CallFinding:
     """One call that a transcript says was executed."""
 
     call: MadeCall
     tool: str
-    """In our words."""
+    """The name in hookline's format."""
     standing: Standing
     cause: str = ""
     """One word for the likely cause, such as `bridge`."""
@@ -48,13 +48,13 @@ class Finding:
     remedy: str = ""
 
 
-WhyMissing = Callable[[MadeCall, str, SessionEvidence | None], Finding]
+WhyMissing = Callable[[MadeCall, str, SessionEvidence | None], CallFinding]
 """Finds the likely cause why a call is not in the log."""
 
 
 def reconcile(
     calls: Iterable[MadeCall], evidence: Evidence, clean: Clean, why_missing: WhyMissing
-) -> Iterator[Finding]:
+) -> Iterator[CallFinding]:
     """A finding for each call that ran; calls that were refused take what the log has of them."""
     by_session: defaultdict[str, list[MadeCall]] = defaultdict(list)
     for call in calls:
@@ -90,12 +90,12 @@ class _Matcher:
         for question in events_for_call(call):
             self._decision(question, prefers_blocked=True)
 
-    def find(self, call: MadeCall) -> Finding:
-        """What the log has about a call that ran: the worst of its parts."""
+    def find(self, call: MadeCall) -> CallFinding:
+        """Return the finding for a call that ran: the worst of its parts."""
         found = [self._find(call, question) for question in events_for_call(call)]
         return min(found, key=lambda finding: _WORST.index(finding.standing))
 
-    def _find(self, call: MadeCall, question: Any) -> Finding:
+    def _find(self, call: MadeCall, question: Any) -> CallFinding:
         tool = str(question["tool_name"])
         asked = self._decision(question, prefers_blocked=False)
         if asked is None:
@@ -103,14 +103,16 @@ class _Matcher:
         if asked.blocked:
             why = f"a hook denied it (hookline log {asked.fire}), and the agent ran it"
             remedy = "see whether a later version of the agent keeps to its hooks, and tell its makers"
-            return Finding(call=call, tool=tool, standing=Standing.OVERRULED, cause="overruled", why=why, remedy=remedy)
+            return CallFinding(
+                call=call, tool=tool, standing=Standing.OVERRULED, cause="overruled", why=why, remedy=remedy
+            )
         if asked.failed:
             why = f"{'; '.join(asked.failed)}, so nothing was decided (hookline log {asked.fire})"
-            remedy = 'give it more time, mend it, or set its onError to "block"'
-            return Finding(
+            remedy = 'give it more time, fix it, or set its onError to "block"'
+            return CallFinding(
                 call=call, tool=tool, standing=Standing.UNJUDGED, cause="hook failed", why=why, remedy=remedy
             )
-        return Finding(call=call, tool=tool, standing=Standing.JUDGED)
+        return CallFinding(call=call, tool=tool, standing=Standing.JUDGED)
 
     def _decision(self, question: Any, *, prefers_blocked: bool) -> Asked | None:
         digest = digest_of(self._clean(question["tool_input"]))
@@ -125,7 +127,7 @@ class _Matcher:
             chosen.is_used = True
         return chosen
 
-    def _not_asked(self, call: MadeCall, tool: str) -> Finding:
+    def _not_asked(self, call: MadeCall, tool: str) -> CallFinding:
         key = next((key for key, count in self._quiet.items() if key[0] == tool and count), None)
         if key is not None:
             self._quiet[key] -= 1
@@ -133,24 +135,24 @@ class _Matcher:
         begins = self._evidence.begins
         if self._session is None and begins is not None and call.time and call.time < begins:
             why = f"the log begins at {begins}"
-            return Finding(call=call, tool=tool, standing=Standing.UNKNOWN, cause="log", why=why)
+            return CallFinding(call=call, tool=tool, standing=Standing.UNKNOWN, cause="log", why=why)
         return self._why_missing(call, tool, self._session)
 
 
-def _quiet_finding(call: MadeCall, tool: str, reason: str) -> Finding:
+def _quiet_finding(call: MadeCall, tool: str, reason: str) -> CallFinding:
     """The hooks were asked and none ran: because none is for the tool, or because one was kept from running."""
     kinds = (SkipKind.DISABLED, SkipKind.UNTRUSTED)
     kept = next((kind for kind in kinds if kind in reason), None)
     if kept is None:
-        return Finding(call=call, tool=tool, standing=Standing.NO_HOOK, cause="no hook", why=reason)
+        return CallFinding(call=call, tool=tool, standing=Standing.NO_HOOK, cause="no hook", why=reason)
     remedy = "hookline enable HOOK" if kept is SkipKind.DISABLED else "hookline trust"
     why = f"a hook that may be for it did not run ({reason})"
-    return Finding(call=call, tool=tool, standing=Standing.UNJUDGED, cause=kept.value, why=why, remedy=remedy)
+    return CallFinding(call=call, tool=tool, standing=Standing.UNJUDGED, cause=kept.value, why=why, remedy=remedy)
 
 
-def grouped(findings: Sequence[Finding]) -> dict[tuple[str, str], list[Finding]]:
+def grouped(findings: Sequence[CallFinding]) -> dict[tuple[str, str], list[CallFinding]]:
     """Findings by cause and reason, the most frequent first."""
-    groups: defaultdict[tuple[str, str], list[Finding]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str], list[CallFinding]] = defaultdict(list)
     for finding in findings:
         groups[finding.cause, finding.why].append(finding)
     return dict(sorted(groups.items(), key=lambda item: -len(item[1])))

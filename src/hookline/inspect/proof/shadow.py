@@ -27,7 +27,7 @@ _ID_IN_NAMES = 8
 
 
 class Sequel(StrEnum):
-    """What became of a call that a hook would have kept back."""
+    """What happened to a call that a hook would have stopped."""
 
     RAN = "ran"
     REFUSED = "refused"
@@ -49,7 +49,7 @@ class TriedCall:
     subject: str
     agent: str | None
     asker: str | None
-    """Who fired the event, for people."""
+    """The program that fired the event, for users."""
     person: str
     """Where the log is of a fleet: the user and the machine."""
     digest: str | None
@@ -58,13 +58,13 @@ class TriedCall:
 
     @property
     def same(self) -> tuple[str, str, str | None]:
-        """What a repeated call has in common with the first."""
+        """The key that a repeated call shares with the first."""
         return (self.session, self.subject, self.digest)
 
 
 @dataclass(slots=True, kw_only=True)
 class TriedHook:
-    """What one hook did while it was tried out."""
+    """The results of one hook in shadow mode."""
 
     event: str
     hook: str
@@ -78,7 +78,7 @@ class TriedHook:
     would: Counter[str] = field(default_factory=Counter)
     """How often it would have decided what: block, stop, ask, change."""
     calls: list[TriedCall] = field(default_factory=list)
-    """What it would have kept back: blocked, stopped, or asked about."""
+    """The calls that it would have blocked, stopped, or asked about."""
     newest: list[tuple[TriedCall, Mapping[str, Any]]] = field(default_factory=list)
     """The last of them, each with the record of the run."""
     machines: set[str] = field(default_factory=set)
@@ -99,7 +99,7 @@ class TriedHook:
 
 def read_trials(reader: LogReader, query: LogQuery, clean: Clean) -> list[TriedHook]:
     """The hooks that were tried out, in the order of their first runs; `clean` hides what the log hides."""
-    reading = _Reading(query, clean)
+    reading = _TrialReader(query, clean)
     # Neither the records of events nor those after a call name the hook.
     for entry, line in reader.lines(replace(query, kinds=_KINDS, hook=None, event=None)):
         if not entry.is_canary:
@@ -121,7 +121,7 @@ def ask_transcripts(hooks: Iterable[TriedHook], clean: Clean) -> None:
         _assign(calls, fates.get(same, ()))
 
 
-class _Reading:
+class _TrialReader:
     """Reads records in their order."""
 
     def __init__(self, query: LogQuery, clean: Clean) -> None:
@@ -195,7 +195,7 @@ class _Reading:
         if entry.blocked is True:
             call.sequel = Sequel.BLOCKED
         elif call.event != _BEFORE:
-            call.sequel = Sequel.RAN  # only about tool calls does anybody decide after the hooks
+            call.sequel = Sequel.RAN  # only tool calls have a decision after the hooks
         elif call.digest is not None:
             self._passed[call.session, call.subject].append(call)
 
@@ -230,7 +230,7 @@ def _record(line: bytes) -> Mapping[str, Any]:
 
 
 def _fates(sessions: set[tuple[str, str]], clean: Clean) -> dict[tuple[str, str, str | None], list[Fate]]:
-    """What became of the calls of these sessions, by session, tool and arguments, in order."""
+    """Return the fates of the calls of these sessions, by session, tool and arguments, in order."""
     found: defaultdict[tuple[str, str, str | None], list[Fate]] = defaultdict(list)
     for agent in {agent for agent, _ in sessions if agent == OWN or agent in AGENTS}:
         names = {session[:_ID_IN_NAMES] for of, session in sessions if of == agent and session}

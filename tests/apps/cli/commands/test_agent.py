@@ -185,7 +185,7 @@ def test_a_stream_of_typed_events(bench: Bench, capsys: pytest.CaptureFixture[st
         "subject": "write_file",
         "blocked": True,
         "shouldStop": False,
-        "goesOn": False,
+        "continues": False,
         "reason": "no",
         "decidedBy": [hook],
         "effect": None,

@@ -158,7 +158,7 @@ def test_fire_is_no_evidence(workbench: "Workbench") -> None:
     """A guard that denied an event of `hookline fire` has protected nobody, and nothing says so."""
     workbench.write(workbench.user_file, guards("exit 2"))
     workbench.fire("t", command="rm -rf /")
-    signs = [sign for sign in workbench.json("doctor")["signs"] if sign["about"] == "evidence"]
+    signs = [sign for sign in workbench.json("doctor")["checks"] if sign["about"] == "evidence"]
     assert [(sign["words"]["observed"], sign["words"]["enforced"]) for sign in signs] == [(None, None)] * 2
     (hook,) = workbench.json("list")["hooks"]
     assert (hook["runs"], hook["words"]["observed"], hook["words"]["enforced"]) == (1, None, None)

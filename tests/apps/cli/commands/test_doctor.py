@@ -37,7 +37,7 @@ def examine(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, lis
     code = main(["doctor", "--json", *options])
     report = json.loads(capsys.readouterr().out)
     assert report["healthy"] is (code == 0)
-    return code, [(sign["about"], sign["health"], sign["message"]) for sign in report["signs"]]
+    return code, [(sign["about"], sign["severity"], sign["message"]) for sign in report["checks"]]
 
 
 def test_a_healthy_place_is_told_to_be(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,17 +60,17 @@ def test_a_healthy_place_is_told_to_be(own_home: Path, capsys: pytest.CaptureFix
             "BeforeTool",
             "canary",
         ],
-        "good",
+        "ok",
     )
-    assert ("user file", "good", f"{file} sets enableHooks to true") in signs
-    assert ("enabled", "good", f"yes, by {file}") in signs
-    assert ("BeforeTool", "good", "true can be run") in signs
+    assert ("user file", "ok", f"{file} sets enableHooks to true") in signs
+    assert ("enabled", "ok", f"yes, by {file}") in signs
+    assert ("BeforeTool", "ok", "true can be run") in signs
 
 
 def test_evidence_has_its_three_words_for_programs(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(own_home, "true")
     main(["doctor", "--json"])
-    words = [sign["words"] for sign in json.loads(capsys.readouterr().out)["signs"] if sign["about"] == "evidence"]
+    words = [sign["words"] for sign in json.loads(capsys.readouterr().out)["checks"] if sign["about"] == "evidence"]
     assert all(each.keys() >= {"configured", "observed", "enforced"} for each in words)
     assert words
 
@@ -111,7 +111,7 @@ def test_hooks_that_are_not_enabled_are_bad(
     file = write(own_home, "true", **settings) if settings else None
     code, signs = examine(capsys)
     assert code == 1
-    assert ("enabled", "bad", said.format(file)) in signs
+    assert ("enabled", "error", said.format(file)) in signs
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_no_hook_looks_as_if_it_ran_while_hooks_are_off(
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOOKLINE_SYSTEM_SETTINGS", str(system))
         _, signs = examine(capsys)
-    assert ("BeforeTool", "odd", f"true does not run: {why.format(user)}") in signs
-    assert ("evidence", "good", "true (BeforeTool): does not run now, never observed, never had to deny") in signs
+    assert ("BeforeTool", "warning", f"true does not run: {why.format(user)}") in signs
+    assert ("evidence", "ok", "true (BeforeTool): does not run now, never observed, never had to deny") in signs
 
 
 def test_an_unusable_file_is_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,7 +143,7 @@ def test_an_unusable_file_is_bad(own_home: Path, capsys: pytest.CaptureFixture[s
     file.write_text("{x}")
     code, signs = examine(capsys)
     assert code == 1
-    (said,) = [said for about, health, said in signs if (about, health) == ("user file", "bad")]
+    (said,) = [said for about, health, said in signs if (about, health) == ("user file", "error")]
     assert said.startswith(f"{file}:1:2: is not JSON")
 
 
@@ -152,8 +152,8 @@ def test_what_an_unusable_file_says_is_unknown(project: Path, capsys: pytest.Cap
     file = write(project)
     file.write_text("{x}")
     _, signs = examine(capsys)
-    assert ("enabled", "bad", f"unknown until {file} is fixed; no hook runs until then") in signs
-    assert ("hooks", "odd", f"unknown until {file} is fixed") in signs
+    assert ("enabled", "error", f"unknown until {file} is fixed; no hook runs until then") in signs
+    assert ("hooks", "warning", f"unknown until {file} is fixed") in signs
 
 
 def test_another_file_may_enable_hooks_meanwhile(
@@ -162,7 +162,7 @@ def test_another_file_may_enable_hooks_meanwhile(
     """An unusable file has no say."""
     write(project).write_text("{x}")
     file = write(own_home, "true")
-    assert ("enabled", "good", f"yes, by {file}") in examine(capsys)[1]
+    assert ("enabled", "ok", f"yes, by {file}") in examine(capsys)[1]
 
 
 def test_hooks_under_an_unknown_event_are_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,7 +171,7 @@ def test_hooks_under_an_unknown_event_are_bad(own_home: Path, capsys: pytest.Cap
     file = write(own_home, hooks=hooks)
     code, signs = examine(capsys)
     assert code == 1
-    ((about, said),) = [(about, said) for about, health, said in signs if health == "bad"]
+    ((about, said),) = [(about, said) for about, health, said in signs if health == "error"]
     assert about == "problems"
     assert said.startswith(f"2 problems, the first: {file}:1:")
     assert "hooks.PreToolUse is an event of Claude Code" in said
@@ -188,8 +188,8 @@ def test_settings_of_a_parent_directory_are_noted(
     code, signs = examine(capsys, "--project", str(below))
     assert code == 0
     why = "a search ends at a repository's root and at files of other users, and --project is taken as it is"
-    assert [sign for sign in signs if sign[1] == "odd"] == [
-        ("project file", "odd", f"{file} is not read: {why}; for its hooks: --project {project}")
+    assert [sign for sign in signs if sign[1] == "warning"] == [
+        ("project file", "warning", f"{file} is not read: {why}; for its hooks: --project {project}")
     ]
     write(below, "true")
     assert "is not read" not in str(examine(capsys, "--project", str(below)))
@@ -220,7 +220,7 @@ def test_a_hook_whose_file_is_missing_is_bad(own_home: Path, capsys: pytest.Capt
     code, signs = examine(capsys)
     assert code == 1
     said = "names ./guard.sh, which does not exist; create the file, or fix the path"
-    assert ("BeforeTool", "bad", f"./guard.sh {said} ({file}: hooks.BeforeTool[0].hooks[0])") in signs
+    assert ("BeforeTool", "error", f"./guard.sh {said} ({file}: hooks.BeforeTool[0].hooks[0])") in signs
 
 
 def test_a_project_hook_needs_trust(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,7 +230,7 @@ def test_a_project_hook_needs_trust(project: Path, capsys: pytest.CaptureFixture
     assert code == 1
     assert (
         "BeforeTool",
-        "bad",
+        "error",
         "true does not run: hooks of a project need trust; look at it and run: hookline trust",
     ) in signs
 
@@ -243,11 +243,11 @@ def test_a_trusted_hook_is_good_until_its_script_changes(project: Path, capsys: 
     capsys.readouterr()
     code, signs = examine(capsys)
     assert code == 0
-    assert ("BeforeTool", "good", "sh guard.sh can be run, and is trusted") in signs
-    assert ("trust", "good", f"{default_trust_path()}: 1 hook of 1 project trusted") in signs
+    assert ("BeforeTool", "ok", "sh guard.sh can be run, and is trusted") in signs
+    assert ("trust", "ok", f"{default_trust_path()}: 1 hook of 1 project trusted") in signs
     (project / "guard.sh").write_text("false")
     said = "sh guard.sh does not run: it changed since it was trusted; look at it and run: hookline trust"
-    assert ("BeforeTool", "bad", said) in examine(capsys)[1]
+    assert ("BeforeTool", "error", said) in examine(capsys)[1]
 
 
 def test_a_hook_that_is_left_out_is_bad(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,7 +255,7 @@ def test_a_hook_that_is_left_out_is_bad(own_home: Path, capsys: pytest.CaptureFi
     file = write(own_home, "true", extensions=[3])
     code, signs = examine(capsys)
     assert code == 1
-    (said,) = [said for about, health, said in signs if (about, health) == ("problems", "bad")]
+    (said,) = [said for about, health, said in signs if (about, health) == ("problems", "error")]
     assert said.startswith(f"1 problem, the first: {file}:1:")
 
 
@@ -274,7 +274,7 @@ def test_a_trust_file_that_others_can_write_is_bad(own_home: Path, capsys: pytes
     path.chmod(0o666)
     code, signs = examine(capsys)
     assert code == 1
-    assert [about for about, health, _ in signs if health == "bad"] == ["trust"]
+    assert [about for about, health, _ in signs if health == "error"] == ["trust"]
 
 
 def test_what_is_off_on_purpose_is_only_noted(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,7 +282,7 @@ def test_what_is_off_on_purpose_is_only_noted(own_home: Path, capsys: pytest.Cap
     file = write(own_home, "./none", hooksConfig={"disabled": ["./none"], "log": {"enabled": False}})
     code, signs = examine(capsys)
     assert code == 0
-    assert [(about, said) for about, health, said in signs if health == "odd"] == [
+    assert [(about, said) for about, health, said in signs if health == "warning"] == [
         ("log", "disabled by hooksConfig.log.enabled; hooks run, and nothing is recorded"),
         ("BeforeTool", f"./none is disabled by {file}"),
     ]
@@ -315,7 +315,7 @@ def test_a_variable_that_keeps_hooks_cold_is_noted(
     monkeypatch.setitem(vars(FEATURES), "why_cold", None)
     _, signs = examine(capsys)
     message = f"guard is always cold: in its env, {why}" if is_own else f"every Python hook is cold: {why}"
-    assert ("warm hooks", "odd", message) in signs
+    assert ("warm hooks", "warning", message) in signs
 
 
 def test_a_variable_that_hooks_do_not_get_is_not_noted(
@@ -326,7 +326,7 @@ def test_a_variable_that_hooks_do_not_get_is_not_noted(
     monkeypatch.setenv("PYTHONFAULTHANDLER", "1")
     monkeypatch.setitem(vars(FEATURES), "why_cold", None)
     _, signs = examine(capsys)
-    assert [health for about, health, _ in signs if about == "warm hooks"] == ["good"]
+    assert [health for about, health, _ in signs if about == "warm hooks"] == ["ok"]
 
 
 def test_a_word_that_switches_nothing_off_is_noted(
@@ -337,7 +337,7 @@ def test_a_word_that_switches_nothing_off_is_noted(
     monkeypatch.setenv("HOOKLINE_CHILD", "colder")
     _, signs = examine(capsys)
     message = "HOOKLINE_CHILD has 'colder', which is not one of threads, shell, cold"
-    assert ("warm hooks", "odd", message) in signs
+    assert ("warm hooks", "warning", message) in signs
 
 
 def test_a_log_that_cannot_be_written_is_noted(
@@ -348,7 +348,7 @@ def test_a_log_that_cannot_be_written_is_noted(
     write(own_home, "true", hooksConfig={"log": {"path": str(tmp_path / "a-file" / "hooks.jsonl")}})
     code, signs = examine(capsys)
     assert code == 0
-    assert [about for about, health, _ in signs if health == "odd"] == ["log"]
+    assert [about for about, health, _ in signs if health == "warning"] == ["log"]
 
 
 def test_a_canary_that_cannot_sing_is_bad(own_home: Path, project: Path) -> None:
@@ -368,10 +368,10 @@ def test_a_canary_that_cannot_sing_is_bad(own_home: Path, project: Path) -> None
         timeout=45,
     )
     assert done.returncode == 1, done.stderr
-    signs = {sign["about"]: sign for sign in json.loads(done.stdout)["signs"]}
+    signs = {sign["about"]: sign for sign in json.loads(done.stdout)["checks"]}
     assert signs["canary"] == {
         "about": "canary",
-        "health": "bad",
+        "severity": "error",
         "message": "a hook was fired and did not answer: it exited with code 1 out of order",
     }
 
@@ -389,15 +389,18 @@ def test_plain_sh_is_noted(own_home: Path, project: Path) -> None:
         timeout=45,
     )
     assert done.returncode == 0, done.stdout
-    signs = {sign["about"]: sign for sign in json.loads(done.stdout)["signs"]}
-    assert (signs["shell"]["health"], signs["shell"]["message"]) == ("odd", "/bin/sh, because there is no bash on PATH")
+    signs = {sign["about"]: sign for sign in json.loads(done.stdout)["checks"]}
+    assert (signs["shell"]["severity"], signs["shell"]["message"]) == (
+        "warning",
+        "/bin/sh, because bash is not on PATH",
+    )
 
 
 def test_people_see_it_on_a_terminal(own_home: Path, on_terminal: Callable[..., str]) -> None:
     """Marks are coloured, and long lines are wrapped below their own column."""
     write(own_home, "./none")
     shown = on_terminal("doctor", COLUMNS="70")
-    assert "\x1b[31mBAD   \x1b[0m\x1b[1mBeforeTool" in shown
+    assert "\x1b[31merror    \x1b[0m\x1b[1mBeforeTool" in shown
     assert "1 thing to fix before all hooks run here." in shown
 
 
@@ -444,7 +447,7 @@ def test_a_log_that_is_a_pipe_is_not_waited_for(
     write(own_home, "true", hooksConfig={"log": {"path": str(tmp_path / "pipe")}})
     _, signs = examine(capsys)
     ((health, message),) = [(health, message) for about, health, message in signs if about == "log"]
-    assert health == "odd"
+    assert health == "warning"
     assert "it is a FIFO, not a regular file; name a file in hooksConfig.log.path" in message
 
 
@@ -463,7 +466,7 @@ def test_frameworks_that_are_installed_are_named_with_what_they_cannot_do(
     for adapter in ADAPTERS:
         ((health, message),) = [(health, message) for about, health, message in signs if about == adapter.framework]
         assert message.startswith(f"{adapter.package} 7.8 is installed; hookline.adapters.{adapter.name} ")
-        assert (health == "odd") is bool(adapter.cannot)
+        assert (health == "warning") is bool(adapter.cannot)
         assert all(f"{key} ({why})" in message for key, why in adapter.cannot.items())
 
 
@@ -478,7 +481,7 @@ def test_a_framework_that_is_too_old_is_named(
     monkeypatch.syspath_prepend(tmp_path / "packages")
     _, signs = examine(capsys)
     ((health, message),) = [(health, message) for about, health, message in signs if about == "Strands"]
-    assert health == "odd"
+    assert health == "warning"
     assert message.startswith("strands-agents 0.1 is installed; hookline.adapters.strands needs 1.62 or newer")
 
 
@@ -495,12 +498,12 @@ def test_the_policy_in_force_is_shown(own_home: Path, tmp_path: Path, capsys: py
     company = Company(tmp_path, onExpiry="block")
     company.gives_settings({**settings("true"), "hooksConfig": {"managedOnly": True}}, version=7)
     code, ((health, message),) = of_policy(capsys)
-    assert (code, health) == (0, "good")
+    assert (code, health) == (0, "ok")
     assert re.match(r"version 7 is in force until \d{4}-\d\d-\d\d \d\d:\d\d UTC for the team all, signed by", message)
     assert message.endswith(f"{company.key}; when it has expired: block; only its own hooks run (managedOnly)")
     company.gives(company.switches(hook_off("slow", "false alarms"), agents_off("incident 4711")))
     code, (_, *others) = of_policy(capsys)
-    assert (code, [health for health, _ in others]) == (1, ["bad", "odd"])
+    assert (code, [health for health, _ in others]) == (1, ["error", "warning"])
     assert "agents are switched off by the company's policy: incident 4711" in others[0][1]
     assert "hook slow is off by the company's policy, which switched it off: false alarms" in others[1][1]
 
@@ -560,7 +563,7 @@ def test_a_fault_of_the_policy_is_shown_with_its_remedy(
         code, found = of_policy(capsys)
     health, message = found[-1]
     is_bad = harm != "expired" or on_expiry == "block"
-    assert (code, health) == ((1, "bad") if is_bad else (0, "odd"))
+    assert (code, health) == ((1, "error") if is_bad else (0, "warning"))
     assert {"none yet": "no policy is installed here yet", "damaged": "current.json", "expired": "expired on"}[
         harm
     ] in message
@@ -594,7 +597,7 @@ def test_a_url_that_is_never_asked_is_bad(
     file = write(own_home, hooks={"BeforeTool": [{"hooks": [{"type": "http", "url": url}]}]})
     code, signs = examine(capsys)
     ((_, health, message),) = [sign for sign in signs if sign[0] == "BeforeTool"]
-    assert (code, health) == (1, "bad")
+    assert (code, health) == (1, "error")
     assert message.startswith(f"{url} fails at each event: its URL is not asked: {why}")
     assert message.endswith(f"({file}: hooks.BeforeTool[0].hooks[0])")
 
@@ -613,5 +616,5 @@ def test_hooks_that_cannot_be_used_are_not_called_none(
     code, signs = examine(capsys)
     assert code == 1
     assert [sign for sign in signs if sign[0] == "hooks"] == [
-        ("hooks", "odd", "none of those that are configured can be used; hookline check shows why")
+        ("hooks", "warning", "none of those that are configured can be used; hookline check shows why")
     ]

@@ -234,7 +234,7 @@ def test_programs_learn_that_the_agent_goes_on(tmp_path: Path, capsys: pytest.Ca
     """The outcome says so where it is so; nothing is blocked by it."""
     path = tmp_path / "given.json"
     hooks = [{"hooks": [{"type": "command", "command": "echo more >&2; exit 2"}]}]
-    for lifecycle, goes_on in (("apply", {"goesOn": True}), ("watch", {})):
+    for lifecycle, goes_on in (("apply", {"continues": True}), ("watch", {})):
         options = {"lifecycle": lifecycle}
         path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterAgent": hooks}, "hooksConfig": options}))
         assert main(["fire", "AfterAgent", "--settings", str(path), "--json"]) == 0

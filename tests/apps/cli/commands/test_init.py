@@ -202,7 +202,7 @@ def test_the_next_steps_of_a_pack_work_as_printed(capsys: pytest.CaptureFixture[
 
 def test_a_pack_has_no_language(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "--pack", "shell", "--language", "sh"]) == 1
-    assert "a pack is no program" in capsys.readouterr().err
+    assert "a pack is not a program" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("existing", [".llxprt/settings.json", ".llxprt/hooks/guard-secrets.py"])

@@ -272,14 +272,14 @@ def test_a_log_that_is_as_it_was_written_is_verified(logged: "Workbench") -> Non
     assert saved == f"Saved to heads: {head}"
     assert logged.run("log", "--verify") == (
         "Intact: no record was changed, removed, inserted or moved (11 records in 1 file, sequence 1 to 11)\n"
-        "Not checked: whether records were cut off at the end, or all their hashes computed anew by somebody who can"
+        "Not checked: whether records were cut off at the end, or all their hashes recomputed by a user who can"
         " write the file; keep hashes elsewhere (--save FILE) and compare with them (--head FILE)\n"
     )
     assert logged.run("log", "--verify", "--head", head).splitlines()[1:] == [
         "The head 11 is in the log: nothing up to it was cut off or replaced.",
         (
-            "Not checked: whether records after that head were cut off at the end, or all their hashes computed anew by"
-            " somebody who can write the file"
+            "Not checked: whether records after that head were cut off at the end, or all their hashes recomputed by"
+            " a user who can write the file"
         ),
     ]
 

@@ -86,7 +86,7 @@ def test_the_same_on_the_command_line(bench: "Workbench") -> None:
     assert bench.json("fire", "--plan", "BeforeTool", "--tool", "run_shell_command", *option)["hooks"]
     assert bench.json("check", *option)["hooks"] == 1
     assert any(
-        "is read, because it is a file of claude" in sign["message"] for sign in bench.json("doctor", *option)["signs"]
+        "is read, because it is a file of claude" in sign["message"] for sign in bench.json("doctor", *option)["checks"]
     )
     bench.run("fire", "BeforeTool", "--input", EVIL, *option, code=2)
     bench.run("fire", "BeforeTool", "--input", EVIL)
@@ -152,7 +152,7 @@ def test_our_own_bridge_is_no_hook_of_theirs(bench: "Workbench") -> None:
     assert "2 hooks in ~/.claude/settings.json left out: hookline's own bridge" in bench.run("list")
     report = bench.json("list")
     assert ([hook["event"] for hook in report["bridges"]], report["hooks"]) == (["BeforeTool", "AfterAgent"], [])
-    assert any("left out" in sign["message"] for sign in bench.json("doctor")["signs"])
+    assert any("left out" in sign["message"] for sign in bench.json("doctor")["checks"])
 
 
 def test_hooks_that_are_not_enabled(bench: "Workbench") -> None:
@@ -162,7 +162,7 @@ def test_hooks_that_are_not_enabled(bench: "Workbench") -> None:
     assert found == [
         'do not run: hooks are off by default; add "enableHooks": true to your own settings, not to this file'
     ]
-    signs = {sign["about"]: sign["message"] for sign in bench.json("doctor", code=1)["signs"]}
+    signs = {sign["about"]: sign["message"] for sign in bench.json("doctor", code=1)["checks"]}
     assert signs["enabled"].endswith(f'says "enableHooks": true; add it to {bench.user_file}')
     assert "Hooks are disabled" in bench.run("list")
 

@@ -95,9 +95,7 @@ def test_without_a_terminal_nothing_is_trusted(guarded: "Workbench") -> None:
     assert asked.returncode == 1
     assert "echo checked" in asked.stdout
     assert "command: echo plain" in asked.stdout
-    assert asked.stderr == (
-        "hookline: nothing was trusted, because there is no terminal to ask on; review it and add --yes\n"
-    )
+    assert asked.stderr == ("hookline: nothing was trusted, because stdin is not a terminal; review it and add --yes\n")
     assert states(guarded)["guard"] == "untrusted"
     assert "2 hooks trusted." in guarded.run("trust", "--all", "--yes")
     assert set(states(guarded).values()) == {"on"}

@@ -99,7 +99,7 @@ def test_only_a_yes_that_was_typed_after_the_question_trusts(project: Path, pers
     here.type("y\r")
     here.expect("Trust one? [y/N]")
     here.paste("y\ny\ny\n")
-    here.expect("Pasted text is no answer; type y or n.")
+    here.expect("Pasted text does not count; type y or n.")
     here.expect("Trust one? [y/N]")
     here.type("y\ry\r")
     here.expect("Trust two? [y/N]")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 THE_USER = "the user"
-"""Who answers the agent's questions, for the log."""
+"""The person who answers the agent's questions, for the log."""
 
 
 class Approval(StrEnum):

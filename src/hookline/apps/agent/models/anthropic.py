@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.agent.models.turns import (
     AnswerReader,
+    CallPart,
     Media,
-    ModelCall,
     PartialCall,
     Piece,
     PlainTurn,
@@ -75,7 +75,7 @@ def native_request(request: GenerateContentParameters) -> dict[str, Any]:
         native["tools"] = [
             {"name": name, "description": description, "input_schema": schema} for name, description, schema in declared
         ]
-    elif called := dict.fromkeys(call.name for turn in turns for call in turn.of(ModelCall)):
+    elif called := dict.fromkeys(call.name for turn in turns for call in turn.of(CallPart)):
         # The API rejects a conversation with calls (one to summarize, for example) if no tools are declared.
         native["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
         native["tool_choice"] = {"type": "none"}
@@ -91,7 +91,7 @@ def _block(piece: Piece) -> dict[str, Any]:
     match piece:
         case str():
             return {"type": "text", "text": piece}
-        case ModelCall():
+        case CallPart():
             return {"type": "tool_use", "id": piece.id, "name": piece.name, "input": dict(piece.arguments)}
         case ToolOutcome():
             error = {"is_error": True} if piece.is_error else {}

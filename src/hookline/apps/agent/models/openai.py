@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.agent.models.turns import (
     AnswerReader,
+    CallPart,
     Media,
-    ModelCall,
     PartialCall,
     PlainTurn,
     ToolOutcome,
@@ -77,7 +77,7 @@ def native_request(request: GenerateContentParameters) -> dict[str, Any]:
 def _model_messages(turn: PlainTurn) -> Iterator[dict[str, Any]]:
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
-        for call in turn.of(ModelCall)
+        for call in turn.of(CallPart)
     ]
     message: dict[str, Any] = {"role": "assistant", "content": "".join(turn.of(str)) or None}
     yield {**message, "tool_calls": calls} if calls else message

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hookline.formats.genai.sdk import GenerateContentResponse
 
 
-class ModelCall(NamedTuple):
+class CallPart(NamedTuple):
     """A tool call of the model."""
 
     id: str
@@ -51,7 +51,7 @@ class Media(NamedTuple):
         return f"[a part of type {self.mime_type} was omitted here]"
 
 
-Piece = str | ModelCall | ToolOutcome | Media
+Piece = str | CallPart | ToolOutcome | Media
 
 
 class PlainTurn(NamedTuple):
@@ -97,7 +97,7 @@ class AnswerReader(ABC):
         if self.ending is None:
             raise ModelError(NO_ENDING)
         calls = [
-            ModelCall(call.id, call.name, _read_arguments(call.json, call.name) or call.input) for call in self.calls
+            CallPart(call.id, call.name, _read_arguments(call.json, call.name) or call.input) for call in self.calls
         ]
         return _last_chunk(calls, self._finish_reasons.get(self.ending, "OTHER"), self.counts)
 
@@ -110,7 +110,7 @@ def read_turns(request: GenerateContentParameters) -> list[PlainTurn]:
         own_ids = iter(waiting)
         pieces = tuple(_pieces(parts_of(content), f"call_{number}", own_ids))
         turn = PlainTurn(attribute(content, "role") == "model", pieces)
-        waiting = [call.id for call in turn.of(ModelCall)]
+        waiting = [call.id for call in turn.of(CallPart)]
         if pieces:
             turns.append(turn)
     return turns
@@ -151,7 +151,7 @@ def text_chunk(text: str) -> "GenerateContentResponse":
     return _chunk([sdk.types().Part(text=text)])
 
 
-def _last_chunk(calls: Sequence[ModelCall], ending: str, counts: tuple[int, int] | None) -> "GenerateContentResponse":
+def _last_chunk(calls: Sequence[CallPart], ending: str, counts: tuple[int, int] | None) -> "GenerateContentResponse":
     """Return the chunk with the tool calls, the finish reason and the token counts."""
     types = sdk.types()
     parts = [
@@ -181,7 +181,7 @@ def _pieces(parts: Sequence[Any], new_id: str, waiting: Iterator[str]) -> Iterat
         media = attribute(part, "inline_data")
         if call is not None:
             own_id = attribute(call, "id") or f"{new_id}_{number}"
-            yield ModelCall(own_id, attribute(call, "name") or "", attribute(call, "args") or {})
+            yield CallPart(own_id, attribute(call, "name") or "", attribute(call, "args") or {})
         elif result is not None:
             expected = next(waiting, f"{new_id}_{number}")
             yield _result(attribute(result, "id") or expected, attribute(result, "response") or {})

@@ -56,7 +56,7 @@ _PATIENCE_S = 3.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument(
         "--prompt", metavar="TEXT", help="answer this and exit; a pipe's text comes before it (default: a conversation)"
     )
@@ -101,7 +101,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Runs the agent in the mode that the options and the terminal select."""
+    """Run the agent in the mode that the options and the terminal select."""
     require_project(given)
     prompt = _prompt(given)
     # Cancelling ends the process groups of hooks and tools.
@@ -163,7 +163,7 @@ async def _answer(given: argparse.Namespace, prompt: str) -> int:
 
 
 def _person(given: argparse.Namespace) -> Approver | None:
-    """Asks the user; None where there is none, or where they would not see the question."""
+    """Ask the user; None where there is none, or where they would not see the question."""
     if given.headless or not sys.stdin.isatty() or not sys.stderr.isatty():
         return None
     context = ToolContext(project=Path(project_of(given)), environ=os.environ)

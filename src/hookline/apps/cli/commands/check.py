@@ -25,10 +25,9 @@ from hookline.inspect.foreign_settings import unread_lines, unread_report
 from hookline.inspect.hooks import trust_states
 from hookline.inspect.lint.checks import CHECKS, run_checks
 from hookline.inspect.lint.dry_run import RULES, dry_run
-from hookline.inspect.lint.evidence import Trial, by_hook, evidence_report, summary_of
-from hookline.inspect.lint.finding import Finding
+from hookline.inspect.lint.evidence import SampleRun, by_hook, evidence_report, summary_of
+from hookline.inspect.lint.finding import LintFinding, sarif
 from hookline.inspect.lint.guards import is_unproven
-from hookline.inspect.lint.sarif import sarif
 from hookline.inspect.view import Setup, read_setup
 from hookline.protocol.constants import FiredBy
 from hookline.protocol.hook_entry import HookEntry
@@ -39,13 +38,13 @@ _UNPROVEN = "none of these is dangerous, so nothing shows that it denies anythin
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument(
         "--run",
         action="store_true",
         help="also run the hooks on harmless and suspicious sample inputs, which are never carried out",
     )
-    parser.add_argument("--strict", action="store_true", help="fail on warnings, too")
+    parser.add_argument("--strict", action="store_true", help="also fail on warnings")
     parser.add_argument(
         "--tool", metavar="NAME", action="append", default=[], help="another tool that your agent has (may be repeated)"
     )
@@ -56,13 +55,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints the findings; the exit code is 1 when there are errors."""
-    # Samples are no real events: nothing of them is logged, so they do not count in stats.
+    """Print the findings; the exit code is 1 when there are errors."""
+    # Samples are not real events, so they are not logged and do not count in statistics.
     config = read_config(given, session_id="hookline-check", log_file=False, fired_by=FiredBy.CHECK)
     setup = read_setup(config, given.tool)
     findings = list(run_checks(setup))
     system = config.get_hook_system() if given.run else None
-    trials: list[Trial] = []
+    trials: list[SampleRun] = []
     if system is not None:
         tried = run_loop(dry_run(system, setup))
         findings += tried.findings
@@ -85,12 +84,12 @@ def run(given: argparse.Namespace) -> int:
     return 1 if any(given.strict or finding.problem.is_error for finding in findings) else 0
 
 
-def _place(finding: Finding) -> tuple[str, int, int]:
+def _place(finding: LintFinding) -> tuple[str, int, int]:
     problem = finding.problem
     return problem.origin, problem.line or 0, problem.column or 0
 
 
-def _report(findings: Sequence[Finding], setup: Setup) -> dict[str, Any]:
+def _report(findings: Sequence[LintFinding], setup: Setup) -> dict[str, Any]:
     trust = trust_states(setup)
     return {
         "files": [layer.origin for layer in setup.layers if layer.text is not None or layer.problems],
@@ -102,10 +101,10 @@ def _report(findings: Sequence[Finding], setup: Setup) -> dict[str, Any]:
 
 
 def _lines(
-    findings: Sequence[Finding],
+    findings: Sequence[LintFinding],
     report: Mapping[str, Any],
     setup: Setup,
-    evidence: Sequence[tuple[HookEntry, Sequence[Trial]]],
+    evidence: Sequence[tuple[HookEntry, Sequence[SampleRun]]],
 ) -> Iterator[str]:
     for finding in findings:
         paint = style.bad if finding.problem.is_error else style.warn
@@ -127,14 +126,14 @@ def _lines(
     yield from map(style.warn, unread_lines(report["unread"]))
 
 
-def _shown(finding: Finding) -> str:
+def _shown(finding: LintFinding) -> str:
     """The place in a form that terminals and editors can open."""
     problem = finding.problem
     file = show_place(problem.origin, problem.line)
     return f"{file}:{problem.column}" if problem.line else file
 
 
-def _summary(findings: Sequence[Finding], report: Mapping[str, Any], setup: Setup) -> str:
+def _summary(findings: Sequence[LintFinding], report: Mapping[str, Any], setup: Setup) -> str:
     counts = Counter(finding.level for finding in findings)
     if not report["files"]:
         looked = ", ".join(show_place(layer.origin) for layer in setup.layers)

@@ -68,7 +68,7 @@ complete -c hookline -a '(__hookline_words)'
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument("shell", nargs="?", choices=tuple(_SCRIPTS), help="the shell that you use")
     add_json_option(parser)
     parser.add_argument(
@@ -79,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints the script, or the completions."""
+    """Print the script, or the completions."""
     if given.words:
         fitting = candidates(sys.stdin.read().split("\0")[:-1])
         if given.json:
@@ -107,7 +107,7 @@ def candidates(words: Sequence[str]) -> list[str]:
         fitting: Iterable[str] = (*COMMANDS, "--help", "--version")
     elif before[0] in COMMANDS:
         command, parser = load_command(before[0])
-        # Each subcommand has a parser of its own.
+        # Each subcommand has its own parser.
         parser_of = getattr(command, "parser_of", lambda _words: None)
         parser, typed = (parser_of(before[1:]) if before[1:] else None) or (parser, before[1:])
         fitting = _fitting(parser, typed, current)

@@ -27,7 +27,7 @@ from hookline.protocol.text.readable import one_line, show_place
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `enable` and `disable`."""
+    """Add the options of `enable` and `disable`."""
     parser.add_argument("name", metavar="NAME", help="the hook's name, or its command if it has no name")
     add_scope_option(parser, "user", "whose settings file to change; a project's can disable only its own hooks")
     add_yes_option(parser)

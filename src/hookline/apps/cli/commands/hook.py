@@ -40,7 +40,7 @@ _LONGEST_S = 86400.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     add_arguments(parser)
 
 
@@ -50,7 +50,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def answer(words: tuple[str, ...]) -> int:
-    """Answers one question of an agent.
+    """Answer one question of an agent.
 
     Another process does the work, because code in C can hold the interpreter's lock beyond the deadline, and then no
     thread of that process could refuse. The deadline counts from the start, as the agent's own timeout does.
@@ -82,8 +82,8 @@ def answer(words: tuple[str, ...]) -> int:
 
 
 def _work(words: tuple[str, ...], writing: int, longest_s: float) -> int:
-    """Asks the server if there is one, or else the hooks, and writes the reply to the pipe."""
-    # Ends this process if it still holds the lock when nobody is left to end it.
+    """Ask the server if there is one, or else the hooks, and writes the reply to the pipe."""
+    # Ends this process if it still holds the lock when its parent is gone.
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123 - as a file
         faulthandler.dump_traceback_later(min(longest_s + _SPARE_S, _LONGEST_S), exit=True, file=nowhere)
         reply, wants_server = _ask_server(words)

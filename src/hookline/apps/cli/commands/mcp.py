@@ -42,22 +42,22 @@ _HEADER = re.compile(
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument("--name", metavar="NAME", help="the server's name, for matchers (default: from its command)")
     parser.add_argument("--url", metavar="URL", help="a server that runs already, in place of COMMAND")
     parser.add_argument(
         "--header",
         metavar='"NAME: env:VARIABLE"',
         action="append",
-        help="with --url: a header whose value is in this environment variable; a word such as Bearer may stand "
-        "before env: (may be repeated)",
+        help="with --url: a header whose value is in this environment variable; a word such as Bearer may precede "
+        "env: (may be repeated)",
     )
     add_common_options(parser, json=False)
     parser.add_argument("server", metavar="COMMAND", nargs="*", help="the program that is the server, after --")
 
 
 def run(given: argparse.Namespace) -> int:
-    """Serves until the client leaves; the exit code is 1 when the server ended before."""
+    """Serve until the client leaves; the exit code is 1 when the server ended before."""
     if bool(given.server) == bool(given.url):
         raise UsageError("give the server's command after --, or its address with --url")
     if given.url and not _is_address(given.url):

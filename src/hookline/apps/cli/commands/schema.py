@@ -20,7 +20,7 @@ from hookline.testing.cases.schema import cases_schema
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument(
         "what",
         nargs="?",
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints the schema."""
+    """Print the schema."""
     print_json(_schema(given.what, given.event), indent=None if given.json else 2)
     return 0
 

@@ -1,7 +1,7 @@
 """Keep hookline loaded, so that each event of another agent is answered at once. `hookline bridge` starts it by itself.
 
 Examples:
-  hookline serve                  serve in this terminal, until nobody has asked for ten minutes
+  hookline serve                  serve in this terminal, until ten minutes without a call
   hookline serve --status         show whether a server runs
   hookline serve --stop           end it; the next event starts another one
 
@@ -41,7 +41,7 @@ _IDLE_S = 600.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--status", action="store_true", help="show the server that runs, if there is one")
     what.add_argument("--stop", action="store_true", help="end the server that runs")

@@ -13,7 +13,7 @@ Examples:
 
 Only you can do this: a hook, or the agent's own shell, is refused. The log has a record of each decision.
 
-Without a terminal, --revoke needs --yes. Hooks that are no longer configured can be revoked, too.
+Without a terminal, --revoke needs --yes. It also takes hooks that are no longer configured.
 
 Exit codes:
   0  every requested hook is trusted, or revoked
@@ -47,7 +47,7 @@ from hookline.stderr import warn_user
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="the hook's name, or its command if it has no name")
     parser.add_argument("--all", action="store_true", help="ask one question for all hooks that are not trusted yet")
     what = parser.add_mutually_exclusive_group()
@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Shows the hooks, asks, and stores the answer; with `--json` it never asks."""
+    """Show the hooks, asks, and stores the answer; with `--json` it never asks."""
     if given.revoke:
         return _revoke(given)
     if given.name is not None and given.all:
@@ -137,7 +137,7 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup) -> 
             _trust([shown], setup)
             accepted += 1
     if not can_ask and not given.yes:
-        raise HooklineError("nothing was trusted, because there is no terminal to ask on; review it and add --yes")
+        raise HooklineError("nothing was trusted, because stdin is not a terminal; review it and add --yes")
     if not one_by_one and (given.yes or _says_yes(f"Trust {plural(len(waiting), 'hook')}?")):
         _trust(waiting, setup)
         accepted = len(waiting)
@@ -150,7 +150,7 @@ def _ask(given: argparse.Namespace, waiting: Sequence[Review], setup: Setup) -> 
 
 
 def _says_yes(question: str) -> bool:
-    """Whether the user types yes; what was typed before the question, or is pasted, is no answer."""
+    """Return True if the user types yes; earlier input and pasted text do not count."""
     while True:
         discard_input()
         with marked_pastes():
@@ -162,7 +162,7 @@ def _says_yes(question: str) -> bool:
         if not is_pasted(answer):
             return answer.strip().lower() in ("y", "yes")
         discard_input(of_paste=True)
-        print_lines("Pasted text is no answer; type y or n.")
+        print_lines("Pasted text does not count; type y or n.")
 
 
 def _trust(reviews: Sequence[Review], setup: Setup) -> None:
@@ -245,7 +245,7 @@ def _list_lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _revoke(given: argparse.Namespace) -> int:
-    """Removes the trust and prints which hooks lost it."""
+    """Remove the trust and prints which hooks lost it."""
     if (given.name is None) is not given.all:
         raise UsageError("say whose trust to revoke: give the hook's name, or --all")
     require_person(Consent.UNTRUSTED)

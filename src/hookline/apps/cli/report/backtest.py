@@ -1,4 +1,4 @@
-"""What `hookline replay --against` shows: lines, JSON, a summary for a pull request, and a page."""
+"""The output of `hookline replay --against`: lines, JSON, a summary for a pull request, and a page."""
 
 from collections.abc import Iterator
 from html import escape
@@ -40,7 +40,7 @@ def backtest_lines(tally: Tally, left_out: LeftOut, title: str) -> Iterator[str]
 
 
 def sentence(tally: Tally) -> str:
-    """All of it in a sentence."""
+    """Return the result in one sentence."""
     if not tally.events:
         return "nothing happened that could be judged"
     blocks, frees, asks = (tally.counts[kind] for kind in Kind)
@@ -50,7 +50,7 @@ def sentence(tally: Tally) -> str:
 
 
 def backtest_report(tally: Tally, left_out: LeftOut, title: str) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the result for programs."""
     return {
         "title": title,
         "events": tally.events,
@@ -152,7 +152,7 @@ def _json(value: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text of strangers in a table of Markdown: it starts no cell, line, tag, link or mention."""
+    """Return untrusted text for a table of Markdown: it starts no cell, line, tag, link or mention."""
     safe = escape(" ".join(printable(text[:_LONGEST]).split()))
     marks = {"|": "&#124;", "`": "&#96;", "[": "&#91;", "]": "&#93;", "@": "&#64;", "*": "&#42;", "_": "&#95;"}
     return "".join(marks.get(letter, letter) for letter in safe)

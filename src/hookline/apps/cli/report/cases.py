@@ -1,4 +1,4 @@
-"""What `hookline test` and `hookline replay` show: failures with their differences, coverage, and a summary."""
+"""The output of `hookline test` and `hookline replay`: failures with their differences, coverage, and a summary."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _MOST_COMPARED = 400
 
 
 def case_lines(results: Sequence[Result], coverage: Sequence[HookCoverage], seconds: float) -> Iterator[str]:
-    """Everything about a run of cases."""
+    """Yield everything about a run of cases."""
     failures = [result for result in results if not result.passed]
     problems: set[str] = set()
     for result in failures[:_MOST_FAILURES]:
@@ -40,7 +40,7 @@ def case_lines(results: Sequence[Result], coverage: Sequence[HookCoverage], seco
 
 
 def coverage_lines(coverage: Sequence[HookCoverage]) -> Iterator[str]:
-    """One line for each hook: what the cases have shown of it, and what not."""
+    """Yield one line for each hook: which of its effects the cases show, and which they do not."""
     if not coverage:
         return
     yield style.bold("What the cases show of each hook")
@@ -86,7 +86,7 @@ def coverage_report(entry: HookCoverage) -> dict[str, Any]:
 
 
 def failure_lines(result: Result, word: str, alike: int = 1) -> Iterator[str]:
-    """A result that is not as it should be: its place, the differences, and what each hook did."""
+    """Yield the place of a failed case, the differences, and the output of each hook."""
     case = result.case
     place = show_place(case.place.file, case.place.line)
     word = word if result.problem is None else "ERROR"
@@ -101,13 +101,13 @@ def failure_lines(result: Result, word: str, alike: int = 1) -> Iterator[str]:
 
 
 def difference_lines(difference: Difference) -> Iterator[str]:
-    """Both sides of a difference; of longer texts only what differs."""
+    """Yield both sides of a difference; of longer texts only the lines that differ."""
     expected, got = text_lines(difference.expected), text_lines(difference.got)
     yield f"    {difference.what}:"
     if len(expected) <= 1 and len(got) <= 1:
         lines = [f"- {difference.expected}", f"+ {difference.got}"]
     else:
-        # Not ndiff, which compares similar lines by their letters: a stranger's could take minutes.
+        # Not ndiff, which compares similar lines by their letters: untrusted text could take minutes.
         before, after = ([cut(line, _LONGEST_LINE) for line in side[:_MOST_COMPARED]] for side in (expected, got))
         compared = difflib.unified_diff(before, after, lineterm="", n=1)
         lines = [f"{line[:1]} {line[1:]}" for line in compared if not line.startswith(("---", "+++", "@@"))]

@@ -1,12 +1,12 @@
-"""What `hookline fire` shows a person."""
+"""The output of `hookline fire` for users."""
 
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hookline.apps.cli.report.order import show_order
 from hookline.apps.cli.report.style import style
+from hookline.apps.cli.report.text import show_order
 from hookline.engine.event_table import EVENT_TABLE
 from hookline.extensions import lazy_module
 from hookline.protocol.answers import ToolSelection
@@ -31,7 +31,7 @@ Log = Sequence[Mapping[str, Any]]
 
 
 def fire_lines(verdict: Verdict, log: Log, *, enabled: bool, project: str) -> Iterator[str]:
-    """A fired event: the plan, what each hook did, and what an agent would do."""
+    """Yield the plan of a fired event, the result of each hook, and the outcome."""
     yield style.bold(verdict.event)
     if not enabled:
         yield style.warn(HOOKS_DISABLED)
@@ -89,7 +89,7 @@ def _paint(result: HookResult) -> str:
 
 
 def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
-    """What `hookline check` and `check --run` would say about this run."""
+    """Yield the findings of `hookline check` and `check --run` about this run."""
     if not run.failed and not run.stderr:
         if run.exit_code == _DENY:
             yield "it gave no reason; write one to stderr, so that the model and you know what to do instead"
@@ -102,7 +102,7 @@ def _hints(run: HookExecutionResult, project: str) -> Iterator[str]:
 
 
 def _headed(head: str, text: str) -> Iterator[str]:
-    """A text of several lines, one for each hook; all but the first are indented."""
+    """Yield a text of several lines, one for each hook; all but the first are indented."""
     first, *others = text_lines(text) or [""]
     yield head + first
     yield from (f"  {line}" for line in others)
@@ -130,9 +130,9 @@ def _decision_lines(verdict: Verdict) -> Iterator[str]:
 def _effect_lines(verdict: Verdict) -> Iterator[str]:
     if not verdict.blocked:
         yield from _block("added for the model", verdict.context or "")
-    yield from _block("told to the model", verdict.note or "")
-    yield from _block("told to the user", verdict.user_message or "")
-    # Before a tool or model runs there is no result to hide, except a response in place of the model's.
+    yield from _block("for the model", verdict.note or "")
+    yield from _block("for the user", verdict.user_message or "")
+    # An event before a tool or model has a result to hide only if a hook gave a response in place of the model's.
     if verdict.suppress and (verdict.response is not None or not EVENT_TABLE[verdict.event].is_pre):
         yield "The result is not shown to the user."
     if verdict.tools is not None:

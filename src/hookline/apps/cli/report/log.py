@@ -29,7 +29,7 @@ _CWD = re.compile(r'"cwd":("(?:[^"\\]|\\.)*")')
 def show_entry(entry: LogEntry, here: str) -> Iterator[str]:
     """One record in one line: time, id, the name of its project if that is not this one, and what happened.
 
-    On a narrow screen, what happened is on a line of its own.
+    On a narrow screen, the event has a separate line.
     """
     start = f"{show_clock(entry.time)}  {entry.id or entry.fire or '':<{_ID_WIDTH}}  "
     if entry.machine is not None:
@@ -61,7 +61,7 @@ def show_record(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _summary(entry: LogEntry, room: int) -> str:
-    """What happened; of a run, a long name of the hook is cut, because the end of the line says what came of it."""
+    """Return the event or run in one line; a long hook name is cut, because the result is at the end of the line."""
     if not entry.is_run:
         message = show_message(_message(entry))
         return cut(message + _call(entry, room - len(message) - 2), room)
@@ -134,7 +134,7 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _source(record: Mapping[str, Any]) -> str | None:
-    """Who fired the event, if it was not simply an agent, and who decided it."""
+    """Return the command that fired the event, if it was not an agent, and the decider."""
     fired_by, decider = record.get("firedBy"), record.get("decider")
     parts = [f"fired by hookline {fired_by}" if fired_by not in (None, *REAL_SOURCES) else None]
     parts.append(f"decided by {decider}" if decider else None)

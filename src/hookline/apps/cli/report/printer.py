@@ -1,7 +1,7 @@
 """Everything that a command prints: the only place that writes to stdout, besides the screen of the interactive agent.
 
-Most of what is printed contains text of strangers: names, paths, commands, reasons. A command prints whole lines, and a
-line can neither act on the terminal nor end before its end, whatever is in it.
+Most output contains untrusted text: names, paths, commands, reasons. A command prints whole lines, and no text in a
+line can act on the terminal or end the line.
 """
 
 import argparse
@@ -18,13 +18,13 @@ from hookline.protocol.text.strings import visible_json
 
 
 def print_lines(*lines: str, file: TextIO | None = None, flush: bool = False) -> None:
-    """Prints each line, safe for a terminal, with its colours."""
+    """Print each line, safe for a terminal, with its colours."""
     for line in lines:
         print(painted(line), file=file, flush=flush)
 
 
 def print_question(question: str, file: TextIO | None = None) -> None:
-    """Prints the beginning of a line, behind which a person answers."""
+    """Print a question, so that the user answers on the same line."""
     print(f"{painted(question)} ", end="", file=file, flush=True)
 
 
@@ -38,18 +38,18 @@ def print_report(given: argparse.Namespace, report: Any, lines: Iterable[str]) -
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
-    """Prints a value as JSON in ASCII."""
+    """Print a value as JSON in ASCII."""
     print(json.dumps(value, indent=indent))
 
 
 def print_wire(value: Any, clean: Callable[[bytes], bytes] = bytes) -> None:
-    """Prints any value as one line of JSON in UTF-8, as hooks would get it, at once; `clean` may change the line."""
+    """Print any value as one line of JSON in UTF-8, as hooks would get it, at once; `clean` may change the line."""
     sys.stdout.buffer.write(visible_json(clean(stringify_json(value)).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
 def print_script(text: str) -> None:
-    """Prints a text of ours as it is, for a shell."""
+    """Print hookline's own text as it is, for a shell."""
     print(text, end="")
 
 
@@ -62,7 +62,7 @@ class Prose:
         self._at_start = True
 
     def print(self, text: str) -> None:
-        """Prints a piece."""
+        """Print a piece."""
         for line in plain(text).splitlines(keepends=True):
             self._stream.write(self._indent if self._at_start and line != "\n" else "")
             self._stream.write(line)
@@ -71,7 +71,7 @@ class Prose:
 
 
 class ProgressBar:
-    """How far some work has come, on a line of its own that disappears at the end; only on a terminal."""
+    """Shows the progress on one line, which disappears at the end; only on a terminal."""
 
     _WIDTH = 30
 
@@ -94,7 +94,7 @@ class ProgressBar:
             self._stream.flush()
 
     def close(self) -> None:
-        """Removes it."""
+        """Remove it."""
         if self._is_shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""What `hookline doctor --prove` shows, and the three words of `doctor` and `list`."""
+"""The output of `hookline doctor --prove`, and the evidence in `doctor` and `list`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from hookline.apps.cli.report.text import screen_width
 from hookline.inspect.proof.canary import Flight
 from hookline.inspect.proof.causes import unknown_version
 from hookline.inspect.proof.coverage import known_versions, show_evidence_words
-from hookline.inspect.proof.reconcile import Finding, Standing, grouped
+from hookline.inspect.proof.reconcile import CallFinding, Standing, grouped
 from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.text.readable import cut, one_line, plural, show_message, show_place
 
@@ -24,7 +24,7 @@ class AgentProof:
 
     agent: str
     name: str
-    findings: Sequence[Finding]
+    findings: Sequence[CallFinding]
     refused: int
     opened: int
     unread: int
@@ -33,22 +33,22 @@ class AgentProof:
     """Files and directories among its transcripts that are in an unknown place or form."""
 
     @property
-    def bad(self) -> list[Finding]:
+    def bad(self) -> list[CallFinding]:
         """The calls that ran without a decision, or against one."""
         return [finding for finding in self.findings if finding.standing in _BAD]
 
     @property
     def unknown_versions(self) -> list[str]:
-        """What has to be said about versions that were not checked."""
+        """The messages about versions that were not checked."""
         return [problem for version in self.versions if (problem := unknown_version(self.agent, version))]
 
     def count(self, standing: Standing) -> int:
-        """How many calls stand so."""
+        """Return the number of calls with this standing."""
         return sum(finding.standing is standing for finding in self.findings)
 
 
 def flight_lines(flight: Flight) -> Iterator[str]:
-    """What became of the canary."""
+    """Yield the result of the canary."""
     word = style.good("DENIED") if flight.denied else style.bad("NOT PROVED")
     place = f" (hookline log {flight.log_id})" if flight.log_id else ""
     yield f"{word} canary through {one_line(flight.agent)}: {show_message(flight.message)}{place}"
@@ -71,7 +71,7 @@ def flight_report(flight: Flight) -> dict[str, Any]:
 def proof_lines(
     proofs: Sequence[AgentProof], words: Sequence[Mapping[str, Any]], unread: Sequence[str] = ()
 ) -> Iterator[str]:
-    """For each agent a sentence, its three words, and the calls that nobody judged."""
+    """Yield for each agent a sentence, its evidence, and the calls without a decision."""
     for name in unread:
         yield style.warn(
             f"{name}: hookline reads no transcripts of it, so calls that ran are not compared with the log"
@@ -124,7 +124,7 @@ def _unknown_places(places: Sequence[str]) -> Iterator[str]:
         yield style.warn(f"  … and {len(places) - _MOST_SHOWN} more such places (--json shows all)")
 
 
-def _call(finding: Finding) -> str:
+def _call(finding: CallFinding) -> str:
     call = finding.call
     arguments = stringify_json(dict(call.arguments)).decode("utf-8", "replace")
     return one_line(f"{call.time} {call.tool} {arguments[:200]} ({show_place(call.origin)})")
@@ -155,7 +155,7 @@ def proof_report(proof: AgentProof) -> dict[str, Any]:
     }
 
 
-def _finding_report(finding: Finding) -> dict[str, Any]:
+def _finding_report(finding: CallFinding) -> dict[str, Any]:
     call = finding.call
     return {
         "standing": finding.standing.value,

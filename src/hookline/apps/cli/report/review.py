@@ -1,4 +1,4 @@
-"""What a person reviews before trusting a hook: exactly what would run, or what has changed."""
+"""The review of a hook before it is trusted: exactly what would run, or what has changed."""
 
 import difflib
 import hashlib
@@ -59,7 +59,7 @@ def review(hook: HookEntry, line: int | None, project_dir: str, store: TrustStor
 
 
 def review_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """The review for a person."""
+    """Yield the review for users."""
     is_changed = report["state"] == TrustState.CHANGED
     state = "changed since it was trusted" if is_changed else report["state"]
     title = f"{report['event']} {one_line(report['hook'])}"

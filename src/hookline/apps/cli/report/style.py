@@ -1,4 +1,4 @@
-"""Colour where a person's terminal shows it, plain text everywhere else."""
+"""Colour on a terminal that shows it, plain text everywhere else."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from typing import TextIO
 
 from hookline.protocol.text.strings import printable
 
-# A colour in a line that is not printed yet. Random in each process, so that no text of a stranger contains it.
+# A colour in a line that is not printed yet. Random in each process, so that untrusted text can't contain it.
 _MARK = f"<{os.urandom(8).hex()}>"
 _MARKS = re.compile(rf"{_MARK}(\d+)m")
 

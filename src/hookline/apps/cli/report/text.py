@@ -1,4 +1,4 @@
-"""How values look to a person: times, places, and text that came from somebody else."""
+"""Text for users: the order and origin of hooks, wrapped lines, and the width of the screen."""
 
 import sys
 from collections.abc import Mapping
@@ -6,24 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.main import terminal_columns
 from hookline.dialects.registry import dialect_of
+from hookline.engine.event_table import can_block
 from hookline.extensions import lazy_module
 from hookline.protocol.text.readable import one_line, plural
 from hookline.protocol.text.strings import short_paths, visible
+from hookline.protocol.verdict import HookExecutionPlan
 
 if TYPE_CHECKING:
     import textwrap
 else:
     textwrap = lazy_module("textwrap")
 
+AT_ONCE = "at the same time"
+
 
 def show_policy(hook: Mapping[str, Any]) -> str:
-    """From which policy a described hook is, as a line below it."""
+    """Return the line about the policy of a described hook."""
     required = "; it is required: where it can't run, its event is blocked" if "required" in hook else ""
     return f"of the company's policy, version {hook['policyVersion']}{required}"
 
 
 def show_dialect(hook: Mapping[str, Any]) -> str:
-    """Whose words a described hook uses, as a line below it."""
+    """Return the line about the format of a described hook."""
     agent = dialect_of(hook["dialect"]).agent
     event = f" as {hook['theirEvent']}" if "theirEvent" in hook else ""
     rule = f", for calls that match {one_line(hook['if'])}" if "if" in hook else ""
@@ -32,12 +36,12 @@ def show_dialect(hook: Mapping[str, Any]) -> str:
 
 
 def screen_width() -> int:
-    """How wide the terminal is; unlimited if stdout is not a terminal."""
+    """Return the width of the terminal; unlimited if stdout is not a terminal."""
     return terminal_columns() if sys.stdout.isatty() else sys.maxsize
 
 
 def wrap(text: str, indent: str) -> list[str]:
-    """A message of ours in lines that fit on the screen, each with this indent."""
+    """Split a message into lines that fit on the screen, each with this indent."""
     return textwrap.wrap(
         visible(short_paths(text)),
         screen_width(),
@@ -49,14 +53,29 @@ def wrap(text: str, indent: str) -> list[str]:
 
 
 def trust_advice(count: int) -> str:
-    """What to do about this many hooks without trust."""
+    """Return the advice about this many hooks without trust."""
     it, they = ("it", "is not trusted and does") if count == 1 else ("them", "are not trusted and do")
     return f"{plural(count, 'hook')} {they} not run; look at {it} and run: hookline trust"
 
 
 def show_ways(ways: Mapping[str, int]) -> str:
-    """How often a hook ran in each way, behind the number of its runs: ` (10 warm, 2 cold)`, or ` (cold)` for all."""
+    """Return how often a hook ran in each way, to follow the number of runs: ` (10 warm, 2 cold)`, or ` (cold)`."""
     if not ways:
         return ""
     named = [one_line(way) if len(ways) == 1 else f"{count} {one_line(way)}" for way, count in ways.items()]
     return f" ({', '.join(named)})"
+
+
+def runs_by_layer(plan: HookExecutionPlan) -> bool:
+    """True if the hooks of a more trusted layer start when those of less trusted ones have ended."""
+    return any(map(can_block, plan.hooks)) and len({hook.rank for hook in plan.hooks}) > 1
+
+
+def show_order(plan: HookExecutionPlan) -> str:
+    """Return the order of several hooks, to follow `2 hooks`."""
+    if runs_by_layer(plan):
+        return "those of the less trusted settings file first"
+    if plan.sequential:
+        return "one after another"
+    finals = sum(hook.final for hook in plan.hooks)
+    return f"{AT_ONCE}, and then the final {'one' if finals == 1 else 'ones'}" if finals else AT_ONCE

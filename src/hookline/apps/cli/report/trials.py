@@ -1,4 +1,4 @@
-"""Hooks that are tried out, for `stats --shadow`, `fleet stats --shadow` and the page: what they would have decided."""
+"""The decisions that hooks in shadow mode would have made, for `log --stats --shadow`, the fleet and the page."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ _MOST_NAMES = 10
 _TEXTS = ("id", "time", "subject", "stdin", "stdout", "stderr")
 _SEQUELS = {
     Sequel.RAN: "ran",
-    Sequel.REFUSED: "refused by a person or a rule of the agent",
+    Sequel.REFUSED: "refused by the user or a rule of the agent",
     Sequel.BLOCKED: "blocked by another hook",
     Sequel.UNKNOWN: "passed, and it is not known what then happened",
 }
@@ -109,7 +109,7 @@ def _said(example: Mapping[str, Any]) -> str:
 
 
 def _promote(tried: TriedHook) -> str:
-    """What to change so that the hook is enforced."""
+    """Return the change of settings that enforces the hook."""
     if tried.source == ConfigSource.POLICY:
         return "To enforce it, remove its mode in the settings.json of the bundle, and publish that as a new version."
     where = f" ({one_line(tried.location)})" if tried.location else ""

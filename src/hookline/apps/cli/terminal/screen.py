@@ -76,7 +76,7 @@ class _LeftHeading(Heading):
         yield text
 
 
-class _Answer(Markdown):
+class _MarkdownText(Markdown):
     """Markdown of a model."""
 
     elements = {**Markdown.elements, "heading_open": _LeftHeading}  # noqa: RUF012 - as in Rich
@@ -198,7 +198,7 @@ class Terminal:
 
     def _print_markdown(self, text: str) -> None:
         if text.strip():
-            self._print_indented(_Answer(plain(text), code_theme="ansi_dark", hyperlinks=False))
+            self._print_indented(_MarkdownText(plain(text), code_theme="ansi_dark", hyperlinks=False))
 
     def show_past(self, past: PastSession) -> None:
         """Show the end of a resumed conversation."""

@@ -14,7 +14,7 @@ Examples:
 
 Exit codes:
   0  hooks run here; every call was judged, and the canary was denied
-  1  something keeps hooks from running; a call was not judged, or there is nothing to compare
+  1  a hook can't run; a call was not judged, or there is nothing to compare
 """
 
 import argparse
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 else:
     prove = lazy_module("hookline.apps.cli.commands.doctor.prove")
 
-_MARKS = {Severity.OK: ("ok", style.good), Severity.WARNING: ("note", style.warn), Severity.ERROR: ("BAD", style.bad)}
+_PAINTS = {Severity.OK: style.good, Severity.WARNING: style.warn, Severity.ERROR: style.bad}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     agents = (OWN, *HOSTS)
     parser.add_argument(
         "--prove",
@@ -73,14 +73,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints the findings; the exit code is 1 when something keeps hooks from running."""
+    """Print the checks; the exit code is 1 if a hook can't run."""
     if given.prove is not None:
         return prove.prove(given)
     config = read_config(given, session_id="hookline-doctor", fired_by=FiredBy.DOCTOR)
-    signs = diagnose(config, run_loop)
-    bad = sum(sign.health is Severity.ERROR for sign in signs)
-    shown = [{name: value for name, value in asdict(sign).items() if value is not None} for sign in signs]
-    print_report(given, {"healthy": not bad, "signs": shown}, _lines(signs, _conclusion(bad, config)))
+    found = diagnose(config, run_loop)
+    bad = sum(each.severity is Severity.ERROR for each in found)
+    shown = [{name: value for name, value in asdict(each).items() if value is not None} for each in found]
+    print_report(given, {"healthy": not bad, "checks": shown}, _lines(found, _conclusion(bad, config)))
     return 1 if bad else 0
 
 
@@ -100,12 +100,12 @@ def _conclusion(bad: int, config: Config) -> str:
     return style.good("Hooks run here.")
 
 
-def _lines(signs: Sequence[Diagnostic], conclusion: str) -> Iterator[str]:
-    width = max(len(sign.about) for sign in signs) + 2
-    for sign in signs:
-        mark, paint = _MARKS[sign.health]
-        first, *others = wrap(sign.message, " " * (6 + width))
-        yield f"{paint(f'{mark:<6}')}{style.bold(f'{sign.about:<{width}}')}{first.lstrip()}"
+def _lines(found: Sequence[Diagnostic], conclusion: str) -> Iterator[str]:
+    width = max(len(each.about) for each in found) + 2
+    for each in found:
+        paint = _PAINTS[each.severity]
+        first, *others = wrap(each.message, " " * (9 + width))
+        yield f"{paint(f'{each.severity.value:<9}')}{style.bold(f'{each.about:<{width}}')}{first.lstrip()}"
         yield from others
     yield ""
     yield conclusion

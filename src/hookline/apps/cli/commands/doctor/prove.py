@@ -31,9 +31,9 @@ _OWN_S = 180.0
 
 
 def prove(given: argparse.Namespace) -> int:
-    """Prints the proof; the exit code is 1 when a call was not judged, or a canary not denied."""
+    """Print the proof; the exit code is 1 when a call was not judged, or a canary not denied."""
     config = make_config(given, log_file=False)
-    time_of("--since", given.since)  # a wrong word is said before anybody waits for a canary
+    time_of("--since", given.since)  # reports a wrong time before the wait for a canary
     flight = None if given.no_canary else _fly(given, config)
     agents = [named] if (named := _agent(given)) else [OWN, *AGENTS]
     proofs = [proof for agent in agents if (proof := _compare(given, config, agent)) is not None]

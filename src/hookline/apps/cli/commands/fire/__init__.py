@@ -59,7 +59,7 @@ _INLINE = "--input"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument(
         "event", metavar="EVENT", help="the event, such as BeforeTool; with --dialect also as that agent calls it"
     )
@@ -213,7 +213,7 @@ def _report(verdict: Verdict, log: list[dict[str, Any]]) -> dict[str, Any]:
             "blocked": verdict.blocked,
             "stopped": verdict.stop,
             "ask": verdict.ask,
-            **({"goesOn": True} if verdict.go_on else {}),
+            **({"continues": True} if verdict.go_on else {}),
             "reason": verdict.reason,
             **({"userMessage": verdict.user_message} if verdict.user_message else {}),
         },

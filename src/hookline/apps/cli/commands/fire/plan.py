@@ -6,10 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hookline.apps.cli.options import make_config
-from hookline.apps.cli.report.order import AT_ONCE, runs_by_layer, show_order
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import screen_width, show_dialect, show_policy, wrap
+from hookline.apps.cli.report.text import (
+    AT_ONCE,
+    runs_by_layer,
+    screen_width,
+    show_dialect,
+    show_order,
+    show_policy,
+    wrap,
+)
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.plan import plan as make_plan
 from hookline.inspect.view import Setup, read_setup
@@ -24,7 +31,7 @@ _BELOW_HOOKS = re.compile(r"(?:extensions\[\d+\]\.)?hooks\.(.*)", re.DOTALL)
 
 
 def show_plan(given: argparse.Namespace, event: HookEventName, fields: Mapping[str, Any]) -> int:
-    """Prints the plan."""
+    """Print the plan."""
     name = EVENT_TABLE[event].subject
     subject = None if name is None else fields.get(name)
     setup = read_setup(make_config(given))
@@ -100,7 +107,7 @@ def _lines(report: Mapping[str, Any], order: str) -> Iterator[str]:
 
 
 def _headed(start: str, name: str, paint: Callable[[str], str], details: str) -> Iterator[str]:
-    """A hook and what is said of it, on one line if that fits on the screen."""
+    """Yield a hook and its details, on one line if that fits on the screen."""
     width, shown = screen_width(), one_line(name)
     if len(start) + len(shown) + 2 + len(details) <= width:
         yield f"{start}{paint(shown)}  {details}"

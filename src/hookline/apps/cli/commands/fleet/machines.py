@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.apps.cli.commands.fleet.server import fleet_of, policy_keys_of, selection_of
-from hookline.apps.cli.commands.log.statistics import entry_of, stats_lines
 from hookline.apps.cli.log_options import (
     add_filter_options,
     add_machine_options,
@@ -19,9 +18,10 @@ from hookline.apps.cli.log_options import (
     query_of,
 )
 from hookline.apps.cli.options import add_common_options, at_least
-from hookline.apps.cli.report.fleet import status_lines, status_report
+from hookline.apps.cli.report.fleet import machines_lines, machines_report
 from hookline.apps.cli.report.log import show_entry
 from hookline.apps.cli.report.printer import print_json, print_lines, print_report
+from hookline.apps.cli.report.statistics import entry_of, stats_lines
 from hookline.apps.cli.report.trials import trial_lines, trial_report
 from hookline.apps.cli.subcommands import Subcommand
 from hookline.errors import UsageError
@@ -138,7 +138,7 @@ def _status(given: argparse.Namespace) -> int:
         keys_file=given.keys,
         expected=_expected(given.expect) if given.expect else (),
     )
-    print_report(given, status_report(found), status_lines(found))
+    print_report(given, machines_report(found), machines_lines(found))
     return 1 if not found or any(status.problems for status in found) else 0
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hookline.apps.cli.commands.fleet.server import fleet_of, selection_of
 from hookline.apps.cli.log_options import add_machine_options, add_stream_option, time_of
 from hookline.apps.cli.options import add_common_options, require_project
-from hookline.apps.cli.report.audit import audit_lines, audit_report
+from hookline.apps.cli.report.fleet import audit_lines, audit_report
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.subcommands import Subcommand
 from hookline.errors import HooklineError, UsageError

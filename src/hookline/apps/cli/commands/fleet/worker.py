@@ -17,7 +17,7 @@ _PER_CORE = 4
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument("--subject", metavar="WORD", required=True, help="the subject that remote hooks name")
     parser.add_argument(
         "--concurrency",
@@ -30,7 +30,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(given: argparse.Namespace) -> int:
-    """Serves until a signal."""
+    """Serve until a signal."""
     config = make_config(given, agent=AGENT, fired_by=FiredBy.WORKER)
     WATCHDOG.use_alarm()
     asyncio.run(_run(config, given))

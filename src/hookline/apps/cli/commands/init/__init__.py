@@ -50,7 +50,7 @@ _SAFE_LINE = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     add_scope_option(parser, "project", "for this project, or for you in all projects")
     parser.add_argument("--language", choices=tuple(SUFFIXES), help="what the guard is written in (default: python)")
     parser.add_argument(
@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Writes all files, or none, and prints what to try next."""
+    """Write all files, or none, and prints what to try next."""
     given.project = str(given.project)  # a new project begins here, whatever a parent has
     for_user = given.scope == "user"
     if given.agent is not None:
@@ -89,7 +89,7 @@ def run(given: argparse.Namespace) -> int:
     settings = paths.user if for_user else paths.project
     texts, executable = _texts(given, settings, project)
     editor = starter.editor_files(settings.parent, None if for_user else project)
-    # What an editor reads may be there already: from another init, or for other reasons.
+    # Files for editors may exist already, for example from another init.
     missing = {path: text for path, text in editor.items() if not os.path.lexists(path)}
     _write(texts, missing, executable)
     report = {
@@ -110,7 +110,9 @@ def _import(given: argparse.Namespace) -> int:
 
 def _require_sense(given: argparse.Namespace) -> None:
     if given.pack and (given.language or given.worker):
-        raise UsageError("a pack is no program, so --language and --worker mean nothing with --pack; leave them out")
+        raise UsageError(
+            "a pack is not a program, so --language and --worker have no effect with --pack; leave them out"
+        )
     if given.worker and given.language == "sh":
         raise UsageError(
             "a shell can't read JSON, so a worker in sh would start a program for each event all the same; "
@@ -146,7 +148,7 @@ def _write(texts: Mapping[Path, str], more: Mapping[Path, str], executable: Path
     try:
         for path, text in {**texts, **more}.items():
             _make_directory(path.parent)
-            # Whatever the umask is: a user's file that others can write to is not used.
+            # With any umask: a user's file that others can write to is not used.
             with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
                 written.append(path)
                 file.write(text)

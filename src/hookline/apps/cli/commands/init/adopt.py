@@ -31,7 +31,7 @@ from hookline.settings.read.source import FileWatch
 
 
 def import_hooks(given: argparse.Namespace) -> int:
-    """Prints the diff and what is lost, and writes the settings if that is asked for."""
+    """Print the diff and what is lost, and writes the settings if that is asked for."""
     if given.write:
         require_person(Consent.IMPORTED)
     config = read_config(given)

@@ -122,7 +122,7 @@ def _pack_case_lines(name: str, project: Path) -> Iterator[str]:
                 yield f'expect = {{ outcome = "{outcome}", by = "{PACK_PREFIX}{name}" }}'
     yield ""
     yield "[[case]]"
-    yield 'name = "what is harmless goes on"'
+    yield 'name = "what is harmless is allowed"'
     yield "each.arguments.command = ["
     yield from (f"  {write.toml_text(command)}," for command in passing)
     yield "]"

@@ -79,7 +79,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Hook], str]], ...] = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument("--event", metavar="EVENT", help="only the hooks of this event")
     parser.add_argument(
         "--packs", metavar="PACK", nargs="?", const="", help="the packs that come with hookline, or the rules of one"
@@ -89,7 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints the hooks, or the packs."""
+    """Print the hooks, or the packs."""
     if given.packs is not None:
         return packs.list_packs(given)
     if given.rule is not None:

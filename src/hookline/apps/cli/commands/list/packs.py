@@ -13,7 +13,7 @@ from hookline.protocol.text.strings import did_you_mean
 
 
 def list_packs(given: argparse.Namespace) -> int:
-    """Prints the packs, or the rules of one."""
+    """Print the packs, or the rules of one."""
     if not given.packs:
         if given.rule is not None:
             raise UsageError("of which pack? Write, for example, hookline list --packs shell --rule git-discard")

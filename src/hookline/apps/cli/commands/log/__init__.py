@@ -62,7 +62,7 @@ _SHORTEST_ID = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument("id", metavar="ID", nargs="?", help="all about one run, by its id or the start of its id")
     add_filter_options(parser)
     add_run_filters(parser)
@@ -88,7 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints the records."""
+    """Print the records."""
     if (given.head is not None or given.save is not None) and not given.verify:
         raise UsageError("--head and --save are for hookline log --verify")
     if given.id is not None and given.verify:
@@ -157,7 +157,7 @@ class _Rows:
         """Whether one was of another project."""
 
     def print(self, entries: Iterable[LogEntry], *, at_once: bool = False) -> None:
-        """Prints one line for each, and with `at_once` as soon as it comes."""
+        """Print one line for each, and with `at_once` as soon as it comes."""
         for entry in entries:
             self.count += 1
             self.has_others |= entry.project not in (None, self._here)

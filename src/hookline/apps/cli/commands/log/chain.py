@@ -17,7 +17,7 @@ _SHOWN = 20
 
 
 def verify(path: Path, given: argparse.Namespace, backups: int | None) -> int:
-    """Prints what was found, checked and not checked; 1 if a record was changed, removed, inserted or moved."""
+    """Print what was found, checked and not checked; 1 if a record was changed, removed, inserted or moved."""
     heads = [] if given.head is None else _heads(given.head)
     done = verify_log(path, heads, backups=backups)
     if not done.records and not done.findings:
@@ -96,7 +96,7 @@ def _unchecked(done: Verification) -> Iterator[str]:
         yield f"records before {done.first}: the log begins at sequence {done.first}, older files are gone"
     if done.forgotten:
         yield f"{plural(done.forgotten, 'head')} older than everything that the log keeps"
-    ways = "were cut off at the end, or all their hashes computed anew by somebody who can write the file"
+    ways = "were cut off at the end, or all their hashes recomputed by a user who can write the file"
     if done.confirmed is not None:
         yield f"whether records after that head {ways}"
     else:

@@ -1,7 +1,7 @@
 """`hookline log --stats`: events over time, the calls that were blocked most often, and the runs of every hook."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +13,17 @@ from hookline.apps.cli.log_options import (
     query_of,
     shown_project,
 )
-from hookline.apps.cli.report.activity import activity_lines
 from hookline.apps.cli.report.printer import print_lines, print_report
-from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import screen_width, show_ways
+from hookline.apps.cli.report.statistics import activity_lines, entry_of, stats_lines
 from hookline.client.config import Config
 from hookline.extensions import lazy_module
 from hookline.inspect.hooks import key_of, read_statistics
 from hookline.inspect.view import read_setup
 from hookline.log.read.entry import LogQuery
 from hookline.log.read.reader import LogReader
-from hookline.log.read.statistics import EVENTS, RUNS, HookKey, HookStatistics, activity
+from hookline.log.read.statistics import EVENTS, RUNS, activity
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.text.readable import cut, one_line, plural, show_message, show_ms, show_place
+from hookline.protocol.text.readable import one_line, plural, show_message
 from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ Entry = Mapping[str, Any]
 
 
 def show_statistics(given: argparse.Namespace, config: Config, log: Path) -> int:
-    """Prints the numbers of a log; 1 with `--fail-over-budget` when a hook is over its budget."""
+    """Print the numbers of a log; 1 with `--fail-over-budget` when a hook is over its budget."""
     query = query_of(given, RUNS, project=shown_project(given))
     if query.project is None and not given.all_projects and query.session is None:
         warn_user(ALL_PROJECTS)
@@ -81,33 +79,6 @@ def _show_trials(given: argparse.Namespace, config: Config, query: LogQuery, log
     return 0
 
 
-def entry_of(key: HookKey, numbers: HookStatistics, hook: HookEntry | None = None) -> Entry:
-    """The numbers of a hook as JSON."""
-    event, label, origin = key
-    p95 = numbers.durations.quantile(0.95)
-    budget = hook.budget_ms if hook else None
-    return {
-        "event": event,
-        "hook": label,
-        "origin": origin,
-        "runs": numbers.runs,
-        "blocks": numbers.blocks,
-        "failures": numbers.failures,
-        "timeouts": numbers.timeouts,
-        "ways": numbers.ways,
-        "p50": numbers.durations.quantile(0.5),
-        "p95": p95,
-        "max": numbers.durations.maximum if numbers.durations.counts else None,
-        "budget": budget,
-        "overBudget": budget is not None and p95 is not None and p95 > budget,
-        "lastRun": numbers.last_run,
-        "histogram": [
-            {"from": start, "below": end if end != float("inf") else None, "runs": count}
-            for start, end, count in numbers.durations.histogram()
-        ],
-    }
-
-
 def _could_run(hook: HookEntry, query: LogQuery) -> bool:
     return hook.enabled and query.event in (None, hook.event) and query.hook in (None, hook.label)
 
@@ -126,45 +97,3 @@ def _wanted(given: argparse.Namespace) -> str:
     ):
         return "like that"
     return "of a hook" if given.hook is None else f"of the hook {one_line(given.hook)}"
-
-
-def stats_lines(entries: Sequence[Entry], idle: Sequence[Entry] = (), over: Sequence[str] = ()) -> Iterator[str]:
-    """The numbers of hooks for people."""
-    for entry in (*entries, *idle):
-        place = show_place(entry["origin"])
-        title = cut(f"{entry['event']} {one_line(entry['hook'])}", max(_LEAST_TITLE, screen_width() - len(place) - 2))
-        yield f"{style.bold(title)}  {style.dim(place)}"
-        yield from _numbers(entry) if "runs" in entry else _why_idle(entry["event"], entry["fired"])
-        yield ""
-    if over:
-        yield style.bad(f"{plural(len(over), 'hook')} over budget: {', '.join(map(one_line, over))}")
-
-
-def _why_idle(event: str, fired: int) -> Iterator[str]:
-    why = f"fired {plural(fired, 'time')}; hookline fire --plan {event} shows which hooks run"
-    yield f"  no runs: {event} {why if fired else 'was never fired'}"
-
-
-def _numbers(entry: Entry) -> Iterator[str]:
-    counts = [f"{plural(entry['runs'], 'run')}{show_ways(entry['ways'])}", plural(entry["blocks"], "block")]
-    for count, word in ((entry["failures"], "failure"), (entry["timeouts"], "timeout")):
-        counts.append(style.bad(plural(count, word)) if count else plural(count, word))
-    yield f"  {', '.join(counts)}"
-    times = {name: f"{name} {show_ms(entry[name])}" for name in ("p50", "p95", "max", "budget")}
-    if entry["budget"] is None:
-        del times["budget"]
-    if entry["overBudget"]:
-        times |= {"p95": style.bad(times["p95"]), "budget": f"{times['budget']}: over"}
-    yield f"  {', '.join(times.values())}"
-    yield from _histogram(entry["histogram"])
-
-
-def _histogram(bins: Sequence[Entry]) -> Iterator[str]:
-    most = max(span["runs"] for span in bins)
-    names = [f">= {show_ms(span['from'])}" if span["below"] is None else f"< {show_ms(span['below'])}" for span in bins]
-    digits = len(str(most))
-    width = max(map(len, names))
-    room = max(10, min(_MAX_BAR, screen_width() - width - digits - 8))
-    for name, span in zip(names, bins, strict=True):
-        bar = "█" * max(1, round(room * span["runs"] / most)) if span["runs"] else ""
-        yield f"    {name:>{width}}  {span['runs']:>{digits}}  {style.good(bar)}".rstrip()

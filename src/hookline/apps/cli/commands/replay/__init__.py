@@ -45,7 +45,7 @@ _LOG = "log"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     names = (_LOG, *AGENTS, OWN)
     parser.add_argument(
         "--from",

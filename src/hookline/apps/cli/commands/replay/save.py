@@ -22,7 +22,7 @@ _TITLE = "# Recorded from the log: what happened, and what the hooks decided the
 
 
 def save_events(given: argparse.Namespace) -> int:
-    """Prints or writes the cases."""
+    """Print or writes the cases."""
     if given.save != _STDOUT and not given.save.endswith(SUFFIX):
         raise UsageError(f"the name of a case file ends with {SUFFIX}: --save {given.save}{SUFFIX}")
     config = make_config(given, log_file=False)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookline.apps.cli.case_runs import Watch, add_jobs_option, chosen_files, run_with_progress
+from hookline.apps.cli.case_runs import ChangeWatch, add_jobs_option, chosen_files, run_with_progress
 from hookline.apps.cli.commands.test.mutate import add_mutate_options, recorded_cases, run_mutants
 from hookline.apps.cli.options import add_common_options, make_config, write_file
 from hookline.apps.cli.report.cases import case_lines, coverage_report, result_report
@@ -47,7 +47,7 @@ _LOOK_S = 0.5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument("files", nargs="*", metavar="FILE", help="case files, or directories with some")
     parser.add_argument(
         "--filter",
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Runs the cases and prints what came of them."""
+    """Run the cases and prints what came of them."""
     if not given.mutate and (given.origin or given.save):
         raise UsageError("--from and --save are for --mutate")
     code = _run_once(given)
@@ -134,7 +134,7 @@ def _report(
 
 
 def _wait_for_change(given: argparse.Namespace) -> None:
-    watch = Watch(given)
+    watch = ChangeWatch(given)
     print_lines(style.dim(f"Watching {plural(watch.count, 'file')}; Ctrl-C ends this."), flush=True)
     while not watch.has_changed():
         time.sleep(_LOOK_S)

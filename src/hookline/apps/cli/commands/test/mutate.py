@@ -25,7 +25,7 @@ _LONGEST = 160
 
 
 def add_mutate_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options."""
+    """Add the options."""
     parser.add_argument(
         "--mutate",
         action="store_true",
@@ -119,7 +119,7 @@ def _lines(found: Findings, before: Sequence[Result], file: str | None) -> Itera
         f"{len(found.passed)} got through, {len(found.stopped)} stopped for nothing"
     )
     if file and (found.passed or found.stopped):
-        yield f"Written to {one_line(file)}: mend the guard, and keep the cases."
+        yield f"Written to {one_line(file)}: fix the guard, and keep the cases."
 
 
 def _group(title: str, found: Sequence[Attempt], paint: Any) -> Iterator[str]:

@@ -20,7 +20,7 @@ from hookline.apps.cli.commands.fleet.policy.documents import (
 from hookline.apps.cli.commands.fleet.policy.machine import server_here
 from hookline.apps.cli.commands.fleet.policy.options import add_expires, add_force, add_key, add_teams
 from hookline.apps.cli.options import add_json_option, at_least
-from hookline.apps.cli.report.policy import document_lines, document_report
+from hookline.apps.cli.report.fleet import document_lines, document_report
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.subcommands import Subcommand
 from hookline.errors import UsageError
@@ -154,7 +154,7 @@ async def _switched(given: argparse.Namespace, name: str | None, *, is_off: bool
     if is_off:
         kept = (*kept, Switch(what=given.what, hook=name, reason=given.reason, expires=given.expires))
     elif len(kept) == len(known):
-        warn_user(f"{'agents' if name is None else name} was not off; the other switches are signed anew")
+        warn_user(f"{'agents' if name is None else name} was not off; the other switches are signed again")
     empty = Switches(version=version, issued=now(), teams=given.teams)
     return replace(empty, switches=kept)
 

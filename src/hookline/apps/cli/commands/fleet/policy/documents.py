@@ -34,7 +34,7 @@ def read_document(path: str) -> SignedDocument:
         if data is None:
             raise PolicyError("does not exist; hookline fleet policy pack makes a bundle")
         envelope = read_signed(data)
-        envelope.document  # noqa: B018 - so that nobody signs what no machine could use
+        envelope.document  # noqa: B018 - decodes it: an unusable document must not be signed
         return envelope
 
 
@@ -141,7 +141,7 @@ class _Journal:
 def own_keys(key_file: str) -> tuple[str, ...]:
     """This private key's public one, and those of this machine.
 
-    Only documents that one of them signed may be signed again: nobody else's words get a signature that way.
+    Only documents that one of them signed may be signed again, so that no other text gets a signature.
     """
     return (public_key(Path(key_file)), *_keys_here())
 

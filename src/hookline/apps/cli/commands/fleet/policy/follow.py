@@ -1,4 +1,4 @@
-"""A follower in this process: what it does is told on stderr, and logged."""
+"""A follower in this process; it reports to stderr and to the log."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ def follow_if_configured() -> None:
         return
     try:
         setup = policy_setup(system_layer())
-    except HooklineError:  # whatever is wrong with the file is said at every event
+    except HooklineError:  # every event reports problems of the file
         return
     if setup is None or setup.fault is not None or not _may_write(setup.place.directory):
         return

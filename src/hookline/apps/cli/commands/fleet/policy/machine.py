@@ -1,4 +1,4 @@
-"""What the settings of this machine say about its policy and about the server."""
+"""The policy and the server in the settings of this machine."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def system_layer() -> Layer:
 
 
 def setup_here() -> PolicySetup:
-    """What this machine's settings say about the policy; UsageError if nothing."""
+    """Return the policy in this machine's settings; UsageError if there is none."""
     layer = system_layer()
     setup = policy_setup(layer)
     if setup is None:

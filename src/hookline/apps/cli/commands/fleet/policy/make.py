@@ -7,7 +7,7 @@ from hookline.apps.cli.commands.fleet.policy.documents import about, read_docume
 from hookline.apps.cli.commands.fleet.policy.machine import keys_given
 from hookline.apps.cli.commands.fleet.policy.options import add_expires, add_key, add_public_keys, add_teams
 from hookline.apps.cli.options import add_json_option, at_least
-from hookline.apps.cli.report.policy import document_lines, document_report, signed_lines
+from hookline.apps.cli.report.fleet import document_lines, document_report, signed_lines
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
 from hookline.apps.cli.subcommands import Subcommand

@@ -10,7 +10,7 @@ from hookline.apps.cli.commands.fleet.policy.follow import follow_here
 from hookline.apps.cli.commands.fleet.policy.machine import keys_given, server_here, setup_here
 from hookline.apps.cli.commands.fleet.policy.options import add_public_keys
 from hookline.apps.cli.options import add_json_option, at_least
-from hookline.apps.cli.report.policy import document_lines, document_report, status_lines
+from hookline.apps.cli.report.fleet import document_lines, document_report, status_lines
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
 from hookline.apps.cli.subcommands import Subcommand
