@@ -4,12 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from hookline.client.config import Config
 from hookline.errors import HooklineError
+from hookline.extensions import lazy_module
 from hookline.inspect.lint.programs import run_fault
 from hookline.inspect.view import Setup, read_setup
 from hookline.log.paths import log_path
@@ -18,7 +19,11 @@ from hookline.log.read.reader import LogReader
 from hookline.log.read.statistics import RUNS, HookKey, HookStatistics, Statistics
 from hookline.protocol.constants import ConfigSource
 from hookline.protocol.hook_entry import HookEntry
-from hookline.stderr import warn_user
+
+if TYPE_CHECKING:
+    from hookline.inspect.lint import matchers
+else:
+    matchers = lazy_module("hookline.inspect.lint.matchers")
 
 _STATES = {"trusted": "on", "new": "untrusted", "changed": "changed", "refused": "refused"}
 
@@ -29,13 +34,15 @@ class KnownHooks(NamedTuple):
     hooks: list[dict[str, Any]]
     functions: list[dict[str, Any]]
     statistics: Statistics
-    """The numbers of the log that all of it is from."""
+    """The numbers of the log, from which the others are."""
+    problems: tuple[str, ...]
+    """Messages about a trust store or a log that can't be read."""
 
 
 def known_hooks(config: Config) -> KnownHooks:
-    """Every configured hook as JSON, by event, whether or not hooks are enabled; and the functions of programs.
+    """Return every configured hook as JSON, by event, whether or not hooks are enabled; and the functions of programs.
 
-    Functions are in no settings file, so those are known that the log has seen.
+    Functions are not in a settings file, so only those in the log are known.
 
     The state is on, off because hooks are not enabled at all, disabled, untrusted, changed, refused by strict trust, or
     duplicate when another hook with the same command always runs instead. The order is sequential, parallel, or either
@@ -44,13 +51,13 @@ def known_hooks(config: Config) -> KnownHooks:
     setup = read_setup(config)
     trust = trust_states(setup)
     states = dict(_states(setup, trust))
-    if any(hook.needs_trust for hook in setup.hooks) and (problem := setup.trust.problem_in(setup.project_dir)):
-        warn_user(problem)
+    needs_trust = any(hook.needs_trust for hook in setup.hooks)
+    problems = [setup.trust.problem_in(setup.project_dir) if needs_trust else None]
     statistics = Statistics()
     try:
         statistics = read_statistics(recorded_in(config), LogQuery(kinds=RUNS))
     except HooklineError as error:  # the hooks can be listed all the same
-        warn_user(str(error))
+        problems.append(str(error))
     summary: Mapping[HookKey, HookStatistics] = statistics.hooks
     functions = [
         {"event": event, "hook": label, "function": origin, **_numbers(numbers)}
@@ -61,7 +68,7 @@ def known_hooks(config: Config) -> KnownHooks:
         _known(setup, hook, trust[id(hook)], summary.get(key_of(hook)) or HookStatistics(), states[id(hook)])
         for hook in setup.hooks
     ]
-    return KnownHooks(hooks, functions, statistics)
+    return KnownHooks(hooks, functions, statistics, tuple(filter(None, problems)))
 
 
 def trust_states(setup: Setup) -> dict[int, str]:
@@ -149,21 +156,19 @@ def evidence_of(statistics: HookStatistics) -> dict[str, Any]:
 
 def _states(setup: Setup, trust: Mapping[int, str]) -> Iterator[tuple[int, dict[str, str]]]:
     """The state and the order of each hook, from the plans for everything that its event may be about."""
-    from hookline.inspect.lint.matchers import duplicates, place_of, plans_of  # noqa: PLC0415 - not loaded without hooks
-
     trusted = trusted_only(setup, trust)
     for event, hooks in groupby(setup.hooks, key=lambda hook: hook.event):
-        plans = plans_of(event, trusted)
-        never_run = {place_of(skip.hook) for skip in duplicates(plans)}
+        plans = matchers.plans_of(event, trusted)
+        never_run = {matchers.place_of(skip.hook) for skip in matchers.duplicates(plans)}
         orders: defaultdict[tuple[str, str], set[bool]] = defaultdict(set)
         for plan in plans:
             for planned in plan.hooks:
-                orders[place_of(planned)].add(plan.sequential)
+                orders[matchers.place_of(planned)].add(plan.sequential)
         for hook in hooks:
             # A hook that is in no plan has the order that all plans have in common.
-            found = orders.get(place_of(hook)) or {all(plan.sequential for plan in plans)}
+            found = orders.get(matchers.place_of(hook)) or {all(plan.sequential for plan in plans)}
             order = "sequential" if hook.sequential or found == {True} else "either" if True in found else "parallel"
-            is_duplicate = place_of(hook) in never_run
+            is_duplicate = matchers.place_of(hook) in never_run
             state = "disabled" if not hook.enabled else "duplicate" if is_duplicate else _STATES[trust[id(hook)]]
             if state == "on" and not setup.is_enabled:
                 state = "off"

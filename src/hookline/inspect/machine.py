@@ -53,7 +53,7 @@ def read_facts() -> Facts:
     """Read the facts from the settings and the log."""
     config = _config()
     settings = config.get_settings()
-    found, _, statistics = known_hooks(config)
+    found, _, statistics, problems = known_hooks(config)
     of_files = (problem for problem in config.get_problems() if problem.is_error)
     errors = (*of_files, *config.get_hook_errors())
     words = agent_words(Path(config.get_working_dir()), statistics, hooks_enabled=config.get_enable_hooks())
@@ -65,7 +65,10 @@ def read_facts() -> Facts:
         hooks=tuple(sorted(map(_hook, found), key=lambda hook: not hook.is_missing)[:MOST_HOOKS]),
         more_hooks=max(0, len(found) - MOST_HOOKS),
         bridges=tuple(_bridge(row) for row in words if row["agent"] != OWN),
-        problems=tuple(short(f"settings: {problem}") or "" for problem in errors[:_MOST_PROBLEMS]),
+        problems=(
+            *(short(problem) or "" for problem in problems),
+            *(short(f"settings: {problem}") or "" for problem in errors[:_MOST_PROBLEMS]),
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.client.config import Config
+from hookline.extensions import lazy_module
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry, HttpTarget
 from hookline.settings.decode.schema import HooksConfigSettings
@@ -17,7 +18,13 @@ from hookline.settings.read.jsonc import PathStep
 from hookline.settings.read.provider import as_they_would_run
 
 if TYPE_CHECKING:
-    from hookline.settings.trust.store import TrustStore
+    from hookline.protocol import verdict
+    from hookline.runners.http import http
+    from hookline.settings.trust import store
+else:  # not every command needs them
+    verdict = lazy_module("hookline.protocol.verdict")
+    http = lazy_module("hookline.runners.http.http")
+    store = lazy_module("hookline.settings.trust.store")
 
 # The tools that an agent usually has; a tool of an MCP server is called mcp__server__tool.
 KNOWN_TOOLS = (
@@ -54,11 +61,9 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     environ: Mapping[str, str]
 
     @cached_property
-    def trust(self) -> "TrustStore":
+    def trust(self) -> "store.TrustStore":
         """The hooks that the user trusts."""
-        from hookline.settings.trust.store import TrustStore, default_trust_path  # noqa: PLC0415 - only guests need it
-
-        return TrustStore(default_trust_path())
+        return store.TrustStore(store.default_trust_path())
 
     def why_untrusted(self, hook: HookEntry) -> str | None:
         """Why the engine does not run a hook as far as trust is concerned and what to do about it, or None."""
@@ -76,9 +81,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Why the URL of an HTTP hook is never asked, so that the hook fails at each event; None for other hooks."""
         if not isinstance(hook.run, HttpTarget) or hook.refusal:
             return None
-        from hookline.runners.http.http import why_not_allowed  # noqa: PLC0415 - few hooks have a URL
-
-        return why_not_allowed(hook.run.url, self.options.http.allow)
+        return http.why_not_allowed(hook.run.url, self.options.http.allow)
 
     def active(self, *events: HookEventName) -> list[HookEntry]:
         """The hooks of these events (of all events, if none is named) that are not disabled."""
@@ -86,12 +89,10 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def describe(self, hook: HookEntry) -> dict[str, Any]:
         """A hook as JSON, with the file that configures it and the line in that file."""
-        from hookline.protocol.verdict import describe_hook  # noqa: PLC0415 - not every command needs it
-
         file, line = self.file_and_line(hook)
         why_not = self.why_not_asked(hook)
         fails = {"refusal": f"its URL is not asked: {why_not}"} if why_not else {}
-        return {"hook": hook.label, **describe_hook(hook), **fails, "file": file, "line": line}
+        return {"hook": hook.label, **verdict.describe_hook(hook), **fails, "file": file, "line": line}
 
     def file_and_line(self, hook: HookEntry) -> tuple[str, int | None]:
         """The file that configures a hook, and the line in it."""

@@ -23,6 +23,7 @@ from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.outcome_words import outcome_of
 from hookline.protocol.text.readable import HOOKS_DISABLED, plural
 from hookline.protocol.verdict import Verdict
+from hookline.stderr import warn_user
 from hookline.testing.cases.case import Case
 from hookline.testing.cases.judge import Difference
 from hookline.testing.cases.recorded import Recorded, changes_since, read_event
@@ -52,7 +53,9 @@ class Backend:
         setup = read_setup(config)
         with LogReader(self.log) as reader:
             numbers = reader.statistics(LogQuery())
-        configured, functions, _ = known_hooks(config)
+        configured, functions, _, problems = known_hooks(config)
+        for problem in problems:
+            warn_user(problem)
         healths = (_health(setup, hook, numbers) for hook in setup.hooks)
         known = [{**shown, **health} for shown, health in zip(configured, healths, strict=True)]
         is_enabled = config.get_enable_hooks()
@@ -92,7 +95,7 @@ class Backend:
                 for layer in setup.layers
             ],
             "problems": [{"text": str(problem), "isError": problem.is_error} for problem in setup.problems],
-            "hooks": known_hooks(config)[0],
+            "hooks": known_hooks(config).hooks,
             "unused": [
                 {"hook": hook.label, "reason": hook.reason, "file": hook.origin, "location": hook.location}
                 for hook in setup.unused

@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
+from hookline.extensions import lazy_module
 from hookline.inspect.view import Setup
 from hookline.protocol.constants import PROJECT_DIR_VARIABLES, HookType
 from hookline.protocol.hook_entry import HookEntry, Plugin
@@ -16,6 +17,11 @@ from hookline.shell.pieces import Text, Word
 
 if TYPE_CHECKING:
     import subprocess
+
+    from hookline.runners.function import plugins
+else:  # slow to load, and few settings need them
+    subprocess = lazy_module("subprocess")
+    plugins = lazy_module("hookline.runners.function.plugins")
 
 _INTERPRETER = re.compile(r"(?:bash|dash|node|perl|php|python|ruby|sh|zsh)[\d.]*")
 _SHELL = re.compile(r"bash|dash|sh|zsh")
@@ -67,9 +73,7 @@ def program_fault(hook: HookEntry, project_dir: str, environ: Mapping[str, str])
     if hook.type in _WITHOUT_COMMAND or hook.refusal:
         return None  # nothing to look up; settings that can't be used were reported when they were read
     if isinstance(hook.run, Plugin):
-        from hookline.runners.function.plugins import plugin_fault  # noqa: PLC0415 - few settings have one
-
-        return plugin_fault(hook.run.reference)
+        return plugins.plugin_fault(hook.run.reference)
     if hook.type is not HookType.COMMAND or hook.command is None:
         return 'is of type "plugin" and names none, so it fails at each event; write "plugin": "package:name"'
     lookup = _Lookup(project_dir, environ, {**environ, **hook.env, **dict.fromkeys(PROJECT_DIR_VARIABLES, project_dir)})
@@ -249,10 +253,8 @@ def _is_on_path(program: str, lookup: _Lookup) -> bool:
 
 def _ask_shell(words: Sequence[str | bytes], environ: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes]":
     """The shell's description of a command, which does not run. Raises TimeoutError if it takes too long."""
-    import subprocess  # noqa: PLC0415 - slow to load, and most commands need no shell to be understood
-
     try:
-        return subprocess.run(  # noqa: S603 - the words are ours, and the command is only read
+        return subprocess.run(
             words, env=environ, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PATIENCE_S
         )
     except subprocess.TimeoutExpired as error:

@@ -16,6 +16,7 @@ from hookline.log.read.entry import LogQuery
 from hookline.log.read.reader import LogReader
 from hookline.protocol.constants import CANARY_HOOK
 from hookline.protocol.events import HookEventName
+from hookline.protocol.text.json_text import utc_timestamp
 from hookline.protocol.text.outcome_words import HookResult
 from hookline.runners.process.isolated import own_command
 from hookline.settings.canary import Canary
@@ -112,8 +113,6 @@ def _answers(canary: Canary) -> Iterator[dict[str, object]]:
 
 def _in_log(log: Path, canary: Canary, agent: str | None, began: float) -> str | None:
     """The id of the event in which the canary was denied."""
-    from hookline.protocol.text.json_text import utc_timestamp  # noqa: PLC0415
-
     query = LogQuery(
         kinds=frozenset({"hook"}),
         event=HookEventName.BEFORE_TOOL.value,

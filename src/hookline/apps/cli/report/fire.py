@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import show_order
-from hookline.engine.event_table import EVENT_TABLE
+from hookline.engine.event_table import EVENT_TABLE, can_block
 from hookline.extensions import lazy_module
 from hookline.protocol.answers import ToolSelection
 from hookline.protocol.constants import LIFECYCLE_REMEDY
@@ -15,7 +14,7 @@ from hookline.protocol.events import HookEventName
 from hookline.protocol.text.exit_text import show_ending
 from hookline.protocol.text.outcome_words import HookResult, outcome_of, run_result, show_outcome
 from hookline.protocol.text.readable import HOOKS_DISABLED, one_line, plural, show_message, text_lines
-from hookline.protocol.verdict import HookExecutionResult, Verdict
+from hookline.protocol.verdict import HookExecutionPlan, HookExecutionResult, Verdict
 
 if TYPE_CHECKING:
     from hookline.inspect.lint import dry_run, programs
@@ -23,6 +22,7 @@ else:
     dry_run = lazy_module("hookline.inspect.lint.dry_run")
     programs = lazy_module("hookline.inspect.lint.programs")
 
+AT_ONCE = "at the same time"
 _INDENT = "    "
 _MAX_LINES = 20
 _DENY = 2
@@ -159,3 +159,18 @@ def _block(title: str, text: str) -> Iterator[str]:
     yield from (f"{_INDENT}  {line[:400]}" for line in lines[:_MAX_LINES])
     if len(lines) > _MAX_LINES:
         yield style.dim(f"{_INDENT}  … {len(lines) - _MAX_LINES} more lines (--json shows all)")
+
+
+def runs_by_layer(plan: HookExecutionPlan) -> bool:
+    """True if the hooks of a more trusted layer start when those of less trusted ones have ended."""
+    return any(map(can_block, plan.hooks)) and len({hook.rank for hook in plan.hooks}) > 1
+
+
+def show_order(plan: HookExecutionPlan) -> str:
+    """Return the order of several hooks, to follow `2 hooks`."""
+    if runs_by_layer(plan):
+        return "those of the less trusted settings file first"
+    if plan.sequential:
+        return "one after another"
+    finals = sum(hook.final for hook in plan.hooks)
+    return f"{AT_ONCE}, and then the final {'one' if finals == 1 else 'ones'}" if finals else AT_ONCE

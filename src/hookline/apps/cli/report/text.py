@@ -1,4 +1,4 @@
-"""Text for users: the order and origin of hooks, wrapped lines, and the width of the screen."""
+"""Text for users: the origin of hooks, wrapped lines, and the width of the screen."""
 
 import sys
 from collections.abc import Mapping
@@ -6,18 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.main import terminal_columns
 from hookline.dialects.registry import dialect_of
-from hookline.engine.event_table import can_block
 from hookline.extensions import lazy_module
 from hookline.protocol.text.readable import one_line, plural
 from hookline.protocol.text.strings import short_paths, visible
-from hookline.protocol.verdict import HookExecutionPlan
 
 if TYPE_CHECKING:
     import textwrap
 else:
     textwrap = lazy_module("textwrap")
-
-AT_ONCE = "at the same time"
 
 
 def show_policy(hook: Mapping[str, Any]) -> str:
@@ -64,18 +60,3 @@ def show_ways(ways: Mapping[str, int]) -> str:
         return ""
     named = [one_line(way) if len(ways) == 1 else f"{count} {one_line(way)}" for way, count in ways.items()]
     return f" ({', '.join(named)})"
-
-
-def runs_by_layer(plan: HookExecutionPlan) -> bool:
-    """True if the hooks of a more trusted layer start when those of less trusted ones have ended."""
-    return any(map(can_block, plan.hooks)) and len({hook.rank for hook in plan.hooks}) > 1
-
-
-def show_order(plan: HookExecutionPlan) -> str:
-    """Return the order of several hooks, to follow `2 hooks`."""
-    if runs_by_layer(plan):
-        return "those of the less trusted settings file first"
-    if plan.sequential:
-        return "one after another"
-    finals = sum(hook.final for hook in plan.hooks)
-    return f"{AT_ONCE}, and then the final {'one' if finals == 1 else 'ones'}" if finals else AT_ONCE

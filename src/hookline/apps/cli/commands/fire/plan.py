@@ -6,17 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hookline.apps.cli.options import make_config
+from hookline.apps.cli.report.fire import AT_ONCE, runs_by_layer, show_order
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
-from hookline.apps.cli.report.text import (
-    AT_ONCE,
-    runs_by_layer,
-    screen_width,
-    show_dialect,
-    show_order,
-    show_policy,
-    wrap,
-)
+from hookline.apps.cli.report.text import screen_width, show_dialect, show_policy, wrap
 from hookline.engine.event_table import EVENT_TABLE, Matching
 from hookline.engine.plan import plan as make_plan
 from hookline.inspect.view import Setup, read_setup

@@ -45,6 +45,7 @@ from hookline.protocol.text.readable import (
     show_ms,
     show_place,
 )
+from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
     from hookline.apps.cli.commands.list import packs
@@ -96,7 +97,10 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError("of which pack? Write, for example, hookline list --packs shell --rule git-discard")
     event = event_of(given.event) if given.event is not None else None
     config = make_config(given)
-    configured, in_programs, statistics = known_hooks(config)
+    known = known_hooks(config)
+    for problem in known.problems:
+        warn_user(problem)
+    configured, in_programs, statistics, _ = known
     hooks = [hook for hook in configured if event in (None, hook["event"])]
     functions = [hook for hook in in_programs if event in (None, hook["event"])]
     enabled = config.get_enable_hooks()
