@@ -66,7 +66,7 @@ ROWS = {
     "doctor --project ../other --json": Row('"healthy"', 1),
     "doctor --project x": Row("guard"),
     "schema input BeforeTool": Row("BeforeToolInput"),
-    "schema output": Row("HookAnswer"),
+    "schema output": Row('"hook output"'),
     "schema cases": Row("CaseFile"),
     "list --event BeforeTool --json": Row('"event":"BeforeTool"|"event": "BeforeTool"'),
     "list --packs": Row("hookline:shell"),
