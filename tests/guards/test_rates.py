@@ -18,7 +18,7 @@ PLACES = [("/home/me/project", "/home/me"), ("/tmp/run/project", "/root"), ("/wo
 
 LEAST_STOPPED = 0.95
 MOST_HELD_BACK = 0.015
-LISTED = ("", "blind_", "blind_again_", "blind_third_", "blind_fourth_", "blind_fifth_", "attacked_")
+LISTED = ("", "blind_", "blind_again_", "blind_third_", "blind_fourth_", "blind_fifth_", "blind_seventh_", "attacked_")
 SHELL = {("shell", "deny"), ("shell", "ask")}
 
 

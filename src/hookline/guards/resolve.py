@@ -25,7 +25,8 @@ _TELLING = (
     "key.pem",
     ".npmrc",
 )
-_MOST_FOUND = 200
+# Entries of directories, for one pattern.
+_MOST_LOOKED_AT = 10_000
 _MOST_SPELLINGS = 64
 _LONGEST_PATH = 4096
 _LONGEST_NAME = 255
@@ -84,9 +85,38 @@ def _by_pattern(whole: str) -> Iterator[str]:
     # A pattern for everything does not aim at secrets.
     if name.strip("*."):
         yield from (posixpath.join(directory, each) for each in fnmatch.filter(_TELLING, name.lower()))
-    for each in islice(glob.iglob(whole, include_hidden=True), _MOST_FOUND):  # noqa: PTH207 - a whole path
-        yield each
-        yield os.path.realpath(each)
+    yield from _matching(whole)
+
+
+def _matching(whole: str) -> Iterator[str]:
+    """The files that a pattern matches, hidden ones too, and where they really are."""
+    found, looked_at = ["/"], 0
+    for part in whole.strip("/").split("/"):
+        if not glob.has_magic(part):
+            found = [posixpath.join(each, part) for each in found]
+            continue
+        below: list[str] = []
+        for each in found:
+            names = _names_in(each)
+            looked_at += 1 + len(names)
+            if looked_at > _MOST_LOOKED_AT:
+                raise UnreadablePathError
+            below += [posixpath.join(each, name) for name in fnmatch.filter(names, part)]
+        found = below
+    real_directories: dict[str, str] = {}
+    for each in filter(os.path.lexists, found):
+        directory, name = posixpath.split(each)
+        if directory not in real_directories:
+            real_directories[directory] = os.path.realpath(directory)
+        real = posixpath.join(real_directories[directory], name)
+        yield from (each, os.path.realpath(real) if os.path.islink(real) else real)  # noqa: PTH114 - a text
+
+
+def _names_in(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)  # noqa: PTH208 - names alone
+    except OSError:
+        return []
 
 
 def _spellings(path: str) -> list[str]:

@@ -197,6 +197,12 @@ CLUSTERS = [
     ("sort --outp ~/.bashrc x", "change-startup"),
     ("docker cp web:/x ~/.bashrc", "change-startup"),
     ("rpm -Uvh https://x.example/a.rpm", "run-from-network"),
+    ("docker compose run --rm web sh -c 'rm -rf /'", "delete-system"),
+    ("pnpm dlx rimraf /", "delete-system"),
+    ("yarn dlx rimraf /", "delete-system"),
+    ("bun x rimraf /", "delete-system"),
+    ("npm x rimraf /", "delete-system"),
+    ("cat x | parallel --pipe -k bash", "unsure"),
 ]
 
 

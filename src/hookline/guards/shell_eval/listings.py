@@ -55,6 +55,9 @@ def parallel(commands: Commands, call: Call) -> None:
     """Follows GNU parallel: a command for a shell, with each argument in it; without a command the arguments are."""
     parts = taken(commands, call, GRAMMARS["parallel"])
     rest = rest_behind(parts, call.words[1:])
+    if parts.has(("--pipe", "--pipe-part", "--pipepart")):
+        go_on(commands, call, rest)
+        return
     at = next((at for at, word in enumerate(rest) if _SEPARATOR.fullmatch(word)), len(rest))
     words = list(rest[:at])
     given = [word for word in rest[at + 1 :] if not _SEPARATOR.fullmatch(word)]
