@@ -6,6 +6,8 @@ import shlex
 import subprocess
 import sys
 import textwrap
+from collections import UserDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -173,6 +175,22 @@ def test_a_permission_request_hook_is_asked_before_the_user_is(
     assert (answer.allowed, answer.refusal) == (is_allowed, reason)
     assert answer.refusal is None or len(answer.refusal.hooks) == 1
     assert (project / "asked").exists()
+
+
+class Unreadable(UserDict[str, Any]):
+    """Arguments whose own code fails."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise OSError("gone")
+
+
+def test_unreadable_arguments_are_refused_and_not_judged_as_empty(project: Path) -> None:
+    """A hook that allows `{}` does not allow arguments that it was not shown."""
+    config = configured(project, "PermissionRequest", f'touch asked; {PERMISSION} \'{{"behavior":"allow"}}\'')
+    answer = asyncio.run(fire_permission_hook(config, "run_shell_command", Unreadable(command="rm -rf /")))
+    assert not answer.allowed
+    assert answer.refusal is not None
+    assert not (project / "asked").exists()
 
 
 def decided(config: Config, approve: Approver, call: AgentCall) -> AgentCall:

@@ -8,7 +8,7 @@ import pytest
 
 from hookline.log.read.verify import verify_log
 from hookline.log.write.sink import FileSink
-from hookline.protocol.records import Start
+from hookline.protocol.records import LogLevel, StartRecord
 
 TOKEN = "ghp_" + "abcdefghijklmnop0123456789ABCDEFGHIJ"
 
@@ -18,9 +18,11 @@ def log_fixture(tmp_path: Path) -> Path:
     return tmp_path / "hooks.jsonl"
 
 
-def start(number: int = 0, **fields: Any) -> Start:
+def start(number: int = 0, **fields: Any) -> StartRecord:
     facts = {"time": f"t{number}", "session": "s1", "event": "BeforeTool", "subject": "ls", "hooks": ("guard",)}
-    return Start(fire=f"{number:010x}", **{**facts, **fields})
+    given: dict[str, Any] = {**facts, **fields}
+    message = f"{given['subject']}: {', '.join(given['hooks'])} started"
+    return StartRecord(level=LogLevel.DEBUG, message=message, fire=f"{number:010x}", **given)
 
 
 def lines_in(log: Path) -> list[dict[str, Any]]:

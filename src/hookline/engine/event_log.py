@@ -25,7 +25,7 @@ from hookline.protocol.records import (
     LogRecord,
     OverrideRecord,
     SkipRecord,
-    Start,
+    StartRecord,
     WorkerRecord,
     about,
     hook_place,
@@ -33,7 +33,7 @@ from hookline.protocol.records import (
 from hookline.protocol.text.call_summary import call_of
 from hookline.protocol.text.exit_text import show_ending, telling_line
 from hookline.protocol.text.json_text import utc_timestamp
-from hookline.protocol.text.near_misses import MENTIONS_A_DENIAL, shortened
+from hookline.protocol.text.near_misses import MENTIONS_A_DENIAL
 from hookline.protocol.text.outcome_words import (
     EventOutcome,
     HookResult,
@@ -44,6 +44,7 @@ from hookline.protocol.text.outcome_words import (
     show_outcome,
     would_of,
 )
+from hookline.protocol.text.strings import shortened
 from hookline.protocol.verdict import HookExecutionPlan, HookExecutionResult, Skip, SkipKind, Verdict, would_have
 from hookline.runners.context import current_session
 from hookline.stderr import warn_user
@@ -115,15 +116,21 @@ class EventLog:
 
     def started(self, plan: HookExecutionPlan, hook_input: Mapping[str, Any], fire_id: str) -> None:
         """Logs which hooks are about to start with this input; that outlives this program when this returns."""
-        facts = (
-            hook_input["timestamp"],
-            fire_id,
-            hook_input["session_id"],
-            hook_input["hook_event_name"],
-            plan.subject,
-            plan.labels,
+        event, session = hook_input["hook_event_name"], hook_input["session_id"]
+        self._log.write_now(
+            StartRecord(
+                level=LogLevel.DEBUG,
+                message=f"{about(event, plan.subject)}: {', '.join(plan.labels)} started",
+                time=hook_input["timestamp"],
+                fire=fire_id,
+                session=session,
+                project=self._log.project,
+                event=event,
+                subject=plan.subject,
+                hooks=plan.labels,
+                **self._asked_by(session),
+            )
         )
-        self._log.write_now(Start(*facts, project=self._log.project, **self._asked_by(hook_input["session_id"])))
 
     def fired(
         self, verdict: Verdict, fire_id: str, session: str, model: str | None = None, arguments: Any = None

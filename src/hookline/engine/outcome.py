@@ -12,7 +12,7 @@ from hookline.protocol.answers import HookAnswer, deny, read_stdout, warning_fro
 from hookline.protocol.constants import OWN_DIALECT, HookType, OnError
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.exit_text import show_ending, show_ms
-from hookline.protocol.text.near_misses import shortened
+from hookline.protocol.text.strings import shortened
 from hookline.protocol.verdict import HookExecutionResult
 from hookline.runners.dialect import doubt_about, read_answer
 from hookline.runners.invocation import HookInvocation

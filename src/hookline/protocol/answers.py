@@ -16,10 +16,10 @@ from hookline.protocol.text.near_misses import (
     misspelt_denial,
     quoted,
     repeated_field,
-    shortened,
     unknown_answer,
 )
 from hookline.protocol.text.patterns import lazy_pattern
+from hookline.protocol.text.strings import shortened
 
 DEFAULT_REASON = "No reason given"
 DEFAULT_DENY_REASON = "Blocked by hook"

@@ -1,6 +1,7 @@
 """The arguments of one tool call on their way through its hooks: one normal form for hooks, user, log and tool."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -52,7 +53,7 @@ class ToolArguments:
             if is_same(known, given) or is_same(normal, given):
                 return dict(normal)
         try:
-            normal = _object(self._normalize(own_copy(given) or {}, own_copy(changes or {}) or {}))
+            normal = _whole_copy(self._normalize(_whole_copy(given), _whole_copy(changes or {})))
         except Exception as error:  # noqa: BLE001 - the program's code: arguments without a normal form are not used
             self.fault = self.fault or _unchecked(error)
             return given
@@ -64,7 +65,7 @@ class ToolArguments:
         if self.fault is not None or arguments is None or self._validate is None:
             return self.fault
         try:
-            return self._validate(own_copy(arguments) or {})
+            return self._validate(_whole_copy(arguments))
         except Exception as error:  # noqa: BLE001 - the program's code: arguments that can't be checked are not used
             return _unchecked(error)
 
@@ -73,17 +74,11 @@ def own_copy(arguments: object) -> dict[str, Any] | None:
     """Return a copy of the arguments, which must not change between hooks and tool; None if they can't be read."""
     if not isinstance(arguments, Mapping):
         return None
-    try:
+    with suppress(Exception):  # foreign code
         return {key: value if type(value) in _ATOMS else _copied(value) for key, value in arguments.items()}
-    except Exception:  # noqa: BLE001 - foreign code: a value that can't be copied is used as it is
-        return _shallow(arguments)
-
-
-def _shallow(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    try:
+    with suppress(Exception):  # a value that can't be copied is used as it is
         return dict(arguments)
-    except Exception:  # noqa: BLE001 - foreign code: a mapping that can't be read
-        return None
+    return None
 
 
 def is_same(after: Any, before: Any) -> bool:
@@ -94,14 +89,15 @@ def is_same(after: Any, before: Any) -> bool:
         if isinstance(after, list) and isinstance(before, list):
             return len(after) == len(before) and all(map(is_same, after, before))
         return bool(after == before) and isinstance(after, bool) is isinstance(before, bool)
-    except Exception:  # noqa: BLE001 - foreign code
+    except Exception:  # noqa: BLE001 - foreign code: values that can't be compared count as different
         return False
 
 
-def _object(made: object) -> dict[str, Any]:
-    if not isinstance(made, Mapping):
-        raise TypeError(f"normalize returned {type(made).__name__}, expected a mapping")
-    return own_copy(made) or {}
+def _whole_copy(arguments: object) -> dict[str, Any]:
+    copied = own_copy(arguments)
+    if copied is None:
+        raise TypeError(f"a {type(arguments).__name__} can't be read as a mapping")
+    return copied
 
 
 def _unchecked(error: Exception) -> str:

@@ -114,27 +114,6 @@ class StartRecord(LogRecord, tag_field="kind", tag="start", frozen=True, kw_only
     hooks: Sequence[str]
 
 
-class Start(msgspec.Struct, frozen=True, gc=False):
-    """The facts of a start; its record is made when the log asks for it."""
-
-    time: str
-    fire: str
-    session: str
-    event: str
-    subject: str | None
-    hooks: tuple[str, ...]
-    """The names of the hooks in messages."""
-    agent: str | None = None
-    agent_event: str | None = None
-    project: str | None = None
-    fired_by: str | None = None
-
-    def records(self) -> Sequence[LogRecord]:
-        """The record."""
-        message = f"{about(self.event, self.subject)}: {', '.join(self.hooks)} started"
-        return (StartRecord(level=LogLevel.DEBUG, message=message, **msgspec.structs.asdict(self)),)
-
-
 class EventRecord(LogRecord, tag_field="kind", tag="event", frozen=True, kw_only=True):
     """The outcome of one event: one record for each event that was decided, by hooks or without them."""
 

@@ -12,7 +12,7 @@ from hookline.protocol.constants import LIFECYCLE_REMEDY, Decider, HookMode, OnE
 from hookline.protocol.events import BLOCKABLE_EVENTS, BLOCKING_DECISIONS, WATCHED_EVENTS, HookDecision, HookEventName
 from hookline.protocol.hook_entry import HookEntry, particulars
 from hookline.protocol.text.json_text import to_plain
-from hookline.protocol.text.near_misses import shortened
+from hookline.protocol.text.strings import shortened
 
 # Values that are made for every event or run are Structs: making one takes a tenth of the time of a dataclass.
 

@@ -10,7 +10,7 @@ from hookline.client import flow
 from hookline.client.triggers.boundary import attempt, fire, system_of
 from hookline.client.triggers.results import AskReason, Normalize, OnAsk, ToolCall, ToolResult, Validate, to_tool_result
 from hookline.extensions import lazy_module
-from hookline.protocol.arguments import ToolArguments, own_copy
+from hookline.protocol.arguments import ToolArguments
 from hookline.protocol.events import HookEventName
 from hookline.stderr import warn_user
 
@@ -87,7 +87,7 @@ async def fire_permission_hook(
     system = system_of(config)
     if system is None or not attempt(lambda: system.has_approval_hooks, otherwise=True):
         return PermissionAnswer()
-    fields = {"tool_name": tool_name, "tool_input": own_copy(tool_input) or {}}
+    fields = {"tool_name": tool_name, "tool_input": tool_input}
     verdict = await fire(system, HookEventName.BEFORE_TOOL, fields, mcp_context, at_permission_request=True)
     if verdict is None:
         return PermissionAnswer()

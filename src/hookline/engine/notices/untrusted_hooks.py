@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from hookline.protocol.hook_entry import HookEntry
-from hookline.protocol.text.near_misses import shortened
+from hookline.protocol.text.strings import shortened
 from hookline.protocol.verdict import HookExecutionPlan, SkipKind
 from hookline.stderr import warn_user
 

@@ -5,6 +5,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from hookline.protocol.text.patterns import lazy_pattern
+from hookline.protocol.text.strings import shortened
 
 if TYPE_CHECKING:
     from hookline.protocol.verdict import HookExecutionResult
@@ -18,7 +19,6 @@ _SIGXCPU = getattr(signal, "SIGXCPU", None)
 _CRASH = lazy_pattern(r'^(?:Traceback \(most recent call last\)|  File "[^"\n]*+", line \d|Node\.js v\d)', re.MULTILINE)
 _ERROR = lazy_pattern(r"^\w*Error\b.*", re.MULTILINE)
 _LONGEST_LINE = 120
-_LONGEST_LABEL = 200
 _IN_PROCESS = ("callable", "plugin", "pack")
 # Messages of programs that reach a limit.
 _TRACES = {
@@ -71,8 +71,7 @@ def failure_notice(run: "HookExecutionResult") -> str:
     # Without onError, a hook blocks only if its ending is unknown.
     why = hook.fail_closed_reason if hook.on_error == "block" else "it may have denied"
     effect = f"and blocks because {why}" if run.blocks else "so it had no effect"
-    label = hook.label if len(hook.label) <= _LONGEST_LABEL else f"{hook.label[:_LONGEST_LABEL]}…"
-    text = f"The {run.event} hook {label} {how}{f' ({line})' if line else ''}, {effect}."
+    text = f"The {run.event} hook {shortened(hook.label)} {how}{f' ({line})' if line else ''}, {effect}."
     place = hook.location if hook.type == "callable" else f"{hook.origin}: {hook.location}"
     return f"{text} It is in {place}; {FAILURES} tells more."
 

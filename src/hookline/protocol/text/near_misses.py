@@ -6,9 +6,8 @@ from typing import Any
 
 from hookline.protocol.text.json_text import parse_json, repeated_key, stringify_json
 from hookline.protocol.text.patterns import lazy_pattern
-from hookline.protocol.text.strings import nearest
+from hookline.protocol.text.strings import nearest, shortened
 
-_MOST_QUOTED = 200
 _MOST_FIELDS = 200
 _NO = ("deny", "denied", "block", "blocked", "reject", "rejected", "refuse", "refused", "forbid", "forbidden")
 _DECIDING = (
@@ -72,11 +71,6 @@ NOTHING_READ = "none of its fields is read"
 def quoted(value: Any) -> str:
     """A value as JSON, cut if it is long."""
     return shortened(stringify_json(value).decode())
-
-
-def shortened(text: str) -> str:
-    """The text, cut if it is long."""
-    return text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…"
 
 
 def misspelt_denial(unread: Mapping[str, Any]) -> str | None:

@@ -30,6 +30,7 @@ _HIDDEN = (
 )
 
 
+_MOST_SHOWN = 200
 _PATH_BEGINS = r"""(?<![\w./~'"-])"""
 _PATH_ENDS = r"[\s,;:)]|\.?$|\.\s"
 
@@ -65,6 +66,11 @@ def visible_json(text: str) -> str:
 def _is_plain(text: str) -> bool:
     """Whether the text is ASCII without control characters, except line feeds and tabs."""
     return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
+
+
+def shortened(text: str) -> str:
+    """The text, cut if it is long."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def whole_text(text: str) -> str:
