@@ -102,6 +102,25 @@ def test_whatever_stands_there_nothing_breaks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("agent", "line"),
+    [
+        ("claude", {"message": {"content": [{"type": "tool_use", "id": "a", "input": "rm -rf /"}]}}),
+        ("codex", {"payload": {"type": "function_call", "call_id": "a", "arguments": "rm -rf /"}}),
+        ("codex", {"payload": {"type": "function_call", "call_id": "a", "arguments": '"rm -rf /"'}}),
+        ("codex", {"payload": {"type": "local_shell_call", "call_id": "a", "action": "rm -rf /"}}),
+        ("gemini", {"toolCalls": [{"id": "a", "args": "rm -rf /"}]}),
+        ("hookline", {"type": "tool", "id": "a", "input": "rm -rf /"}),
+    ],
+)
+def test_arguments_of_an_unknown_form_are_not_empty(agent: str, line: Any, tmp_path: Path) -> None:
+    """A backtest must show such a call to guards, and not an empty one."""
+    file = tmp_path / "x.jsonl"
+    file.write_text(json.dumps(line) + "\n")
+    (call,) = read_transcript(agent, file).calls
+    assert call.arguments == {"arguments": "rm -rf /"}
+
+
+@pytest.mark.parametrize(
     ("agent", "known", "unknown"),
     [
         (

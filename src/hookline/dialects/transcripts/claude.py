@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hookline.dialects.transcripts.lines import JsonLines, mapping, text
+from hookline.dialects.transcripts.lines import JsonLines, arguments_of, mapping, text
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall, Transcript
 
 
@@ -39,7 +39,7 @@ def _call(line: Mapping[str, Any], block: Mapping[str, Any], path: Path, number:
         session=text(line.get("sessionId")) or _session_of(path),
         id=text(block.get("id")) or origin,
         tool=text(block.get("name")),
-        arguments=mapping(block.get("input")),
+        arguments=arguments_of(block.get("input")),
         fate=Fate.OPEN,
         time=text(line.get("timestamp")),
         cwd=text(line.get("cwd")),

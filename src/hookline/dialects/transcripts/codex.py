@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hookline.dialects.transcripts.lines import JsonLines, mapping, text
+from hookline.dialects.transcripts.lines import JsonLines, arguments_of, mapping, text
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall, Transcript
 
 _REFUSALS = ("Command blocked by PreToolUse hook", "Tool call blocked by PreToolUse hook")
@@ -50,11 +50,11 @@ def _call(session: Mapping[str, Any], line: Mapping[str, Any], payload: Mapping[
 def _arguments(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     if "arguments" in payload:
         try:
-            return mapping(json.loads(text(payload["arguments"])))
-        except (ValueError, RecursionError):
-            return {}
+            return arguments_of(json.loads(payload["arguments"]))
+        except (TypeError, ValueError, RecursionError):
+            return arguments_of(payload["arguments"])
     if "action" in payload:
-        return mapping(payload["action"])
+        return arguments_of(payload["action"])
     return {"input": text(payload.get("input"))}
 
 

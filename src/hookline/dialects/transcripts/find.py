@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hookline.dialects.files import agent_home
 from hookline.dialects.transcripts import claude, codex, gemini
-from hookline.dialects.transcripts.lines import JsonLines, mapping, text
+from hookline.dialects.transcripts.lines import JsonLines, arguments_of, text
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall, Transcript
 from hookline.files import state_path
 from hookline.protocol.text.json_text import utc_timestamp
@@ -150,7 +150,7 @@ def _own_call(line: Mapping[str, Any], project: str, path: Path, number: int) ->
         session=path.stem,
         id=text(line.get("id")) or f"{path}:{number}",
         tool=text(line.get("name")),
-        arguments=mapping(line.get("input")),
+        arguments=arguments_of(line.get("input")),
         fate=_OWN_FATES.get(text(line.get("status")), Fate.OPEN),
         time=text(line.get("timestamp")),
         cwd=project,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hookline.dialects.transcripts.lines import JsonLines, json_object, mapping, text
+from hookline.dialects.transcripts.lines import JsonLines, arguments_of, json_object, mapping, text
 from hookline.dialects.transcripts.tool_call import Fate, MadeCall, Transcript
 
 _REFUSALS = ("Tool execution blocked", "Agent execution stopped by hook", 'Tool "')
@@ -32,7 +32,7 @@ def _call(given: Mapping[str, Any], session: str, cwd: str, origin: str) -> Made
         session=session,
         id=text(given.get("id")) or origin,
         tool=text(given.get("name")),
-        arguments=mapping(given.get("args")),
+        arguments=arguments_of(given.get("args")),
         fate=_fate(given),
         time=text(given.get("timestamp")),
         cwd=cwd,

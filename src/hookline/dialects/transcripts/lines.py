@@ -61,6 +61,11 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def arguments_of(value: Any) -> Mapping[str, Any]:
+    """The arguments of a call; anything but an object as one argument, so that it is not read as empty."""
+    return value if isinstance(value, Mapping) else {} if value is None else {"arguments": value}
+
+
 def text(value: Any) -> str:
     """The value if it is a text, or else an empty one."""
     return value if isinstance(value, str) else ""
