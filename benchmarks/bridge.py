@@ -1,8 +1,8 @@
-"""What a bridge call costs beside a bare sh hook: `python benchmarks/bridge.py [ROUNDS]`.
+"""Measures a bridge call beside a bare sh hook: `python benchmarks/bridge.py [ROUNDS]`.
 
 In each round, in random order: a bare `sh` hook as an agent would start it, the installed client without a matching
 hook, and the same with one sh hook. Figures are medians of the ratios within rounds. The server's own share is a call
-without a process of its own: connect, ask, read the answer.
+without a separate process: connect, ask, read the answer.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ def measure(rounds: int = ROUNDS) -> dict[str, float]:
 
 @contextlib.contextmanager
 def _server(folder: Path) -> Iterator[dict[str, str]]:
-    """A server for a home of its own, with one hook, which matches shell commands."""
+    """A server for a separate home, with one hook, which matches shell commands."""
     settings = folder / ".llxprt" / "settings.json"
     settings.parent.mkdir()
     group = {"matcher": "run_shell_command", "hooks": [{"type": "command", "command": _HOOK}]}

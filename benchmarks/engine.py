@@ -1,4 +1,4 @@
-"""What the engine adds to a bare hook, and what it costs when nothing has to run. Prints JSON."""
+"""Measures the engine's share beside a bare hook, and its cost when nothing has to run. Prints JSON."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ HOOK = sys.argv[1]
 ROUNDS = int(sys.argv[2])
 INPUT: dict[str, Any] = {"path": "/tmp/x.txt", "content": "hello " * 150}
 TOOL = {"tool_name": "write_file", "tool_input": INPUT}
-# What has to end before its directory is removed, or its log would make it anew.
+# These must end before their directory is removed, or their log would create it again.
 ENDINGS = ExitStack()
 
 
@@ -238,7 +238,7 @@ async def planning(project: str) -> tuple[float, float]:
 
 
 async def logging(project: str) -> float:
-    """Milliseconds of the log's thread for one event with 1 MB of source code, in the records of which is no secret."""
+    """Milliseconds of the log's thread for one event with 1 MB of source code, whose records have no secret."""
     entries: list[Any] = []
 
     class Sink:

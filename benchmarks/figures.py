@@ -50,7 +50,7 @@ GROWTH = tuple(Scenario(str(count), count, KIB, workers=(FLOOR, OURS)) for count
 
 
 def main() -> int:
-    """Runs everything; 0 even where a goal is missed, because a busy machine is no failure."""
+    """Runs everything; 0 even where a goal is missed, because a busy machine is not a failure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=60, help="rounds of each comparison (default 60)")
     parser.add_argument(
@@ -190,7 +190,7 @@ def with_sh(times: dict[str, Times]) -> list[Figure]:
 
 
 def against_node(what: str, times: Times, goal: float) -> Figure:
-    """Our ratio to Node, with that of the floor beside it, below which nobody gets."""
+    """Our ratio to Node, beside that of the floor, which is the lowest possible."""
     floor = times.ratio(FLOOR, NODE)
     beside = f" (the floor itself: {floor:.2f})" if floor is not None else ""
     return Figure(f"{what}, against Node's child_process{beside}", times.ratio(OURS, NODE), goal)

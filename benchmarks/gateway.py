@@ -1,8 +1,8 @@
-"""What the MCP gateway costs beside a plain proxy: `python benchmarks/gateway.py [ROUNDS]`.
+"""Measures the MCP gateway beside a plain proxy: `python benchmarks/gateway.py [ROUNDS]`.
 
 A client calls a tool of the same small server through both, and waits for the answer: through the least that asyncio
-needs to pass lines on in both directions, and through the gateway with hooks of which none matches. In each round both
-are asked, in random order; the figure is the median of the ratios within rounds. The server answers at once, so that
+needs to pass lines on in both directions, and through the gateway with hooks that don't match. In each round both
+get one call, in random order; the figure is the median of the ratios within rounds. The server answers at once, so that
 nothing hides the gateway's share.
 """
 
@@ -66,7 +66,7 @@ def measure(rounds: int = ROUNDS) -> dict[str, float]:
 
 @contextlib.contextmanager
 def _running(folder: Path) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
-    """The proxy and the gateway, each in front of a server of its own."""
+    """The proxy and the gateway, each in front of a separate server."""
     for name, text in (("server.py", _SERVER), ("proxy.py", _PROXY)):
         (folder / name).write_text(text, encoding="utf-8")
     group = {"matcher": "mcp__bench__other", "hooks": [{"type": "command", "command": "exit 2"}]}

@@ -1,8 +1,8 @@
-"""What packs cost, per event and over a long past: `python -m benchmarks.packs [--events 10000]`.
+"""Measures packs, per event and over a long past: `python -m benchmarks.packs [--events 10000]`.
 
 The commands are those of tests/guards/data. First each pack judges every command once, and then all five do. Then a log
-with that many events is backtested with `hookline:shell`, and with a tenth of them, each in a process of its own whose
-largest size the kernel tells: memory is flat if both are about the same.
+with that many events is backtested with `hookline:shell`, and with a tenth of them, each in a separate process whose
+largest size the kernel reports: memory is flat if both are about the same.
 """
 
 import argparse

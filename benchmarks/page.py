@@ -38,7 +38,7 @@ class Server:
         self._headers = {"Cookie": f"hookline-{parts.port}={parse_qs(parts.query)['token'][0]}"}
 
     def ask(self, path: str) -> bytes:
-        """What the server answers."""
+        """Return the server's answer."""
         connection = http.client.HTTPConnection(self._host, timeout=600)
         connection.request("GET", f"/api/{path}", headers=self._headers)
         reply = connection.getresponse()

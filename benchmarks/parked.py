@@ -1,7 +1,7 @@
 """Whole events with Python scripts whose interpreters wait, against the C floor, cold starts and Gemini CLI's runner.
 
 In each round everybody has one event, in random order, and then there is a pause, as between the events of an agent;
-the figures are medians of the ratios within a round. Everybody runs hooks in sessions of their own.
+the figures are medians of the ratios within a round. All run their hooks in separate sessions.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ COUNTS = (8, 32)
 MEMORY = "private memory of a parked interpreter and its spare"
 GEMINI = "Gemini CLI"
 _ONCE = Scenario("one hook", 1, 1000, workers=(FLOOR,))
-# New spares are made meanwhile.
+# In that time, new spares are made.
 _PAUSE_S = 0.05
 _PAUSE_S_EACH = 0.01
 _TRIES = 20
@@ -46,7 +46,7 @@ def measure(folder: Path, rounds: int) -> dict[str, float]:
 
 
 def scripts(folder: Path, text: str, count: int) -> list[str]:
-    """The commands of so many scripts, each of its own."""
+    """The commands of so many separate scripts."""
     paths = [folder / f"parked_{count}_{len(text)}_{number}.py" for number in range(count)]
     for path in paths:
         path.write_text(text)
@@ -78,7 +78,7 @@ class Engine:
         return time.perf_counter_ns() - begin
 
     async def require_answers(self) -> None:
-        """End the program unless each hook answers, in the way that is measured: one that fails is fast, too."""
+        """End the program unless each hook answers in the measured way: a hook that fails is also fast."""
         said: list[tuple[str, str | None, str | None]] = []
         for _ in range(_TRIES):  # a busy machine may be late with a spare
             verdict = (await self._session.before_tool("write_file", INPUT)).verdict

@@ -32,7 +32,7 @@ class Scenario:
     count: int
     size: int
     shell: str = "bash"
-    """What the workers use: bash, sh, or - for direct execution."""
+    """The shell of the workers: bash, sh, or - for direct execution."""
     floor_shell: str = "bash"
     workers: tuple[str, ...] = ALL
     wishes: str = ""
@@ -159,7 +159,7 @@ def _environment() -> dict[str, str]:
 
 
 def build(source: Path, target: Path) -> Path | None:
-    """Compile a C program; None where there is no compiler."""
+    """Compile a C program; None without a compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None

@@ -1,4 +1,4 @@
-"""What a remote hook costs beside the same hook here: `python benchmarks/remote.py [ROUNDS]`; writes docs/decisions.md.
+"""Measures a remote hook beside the same hook here: `python benchmarks/remote.py [ROUNDS]`; writes docs/decisions.md.
 
 A real server and real workers, all on this machine. In each round an event with the hook here and one with the hook on
 a worker are fired, in random order, and one round trip is made through the server alone; the figures are medians of the
@@ -130,7 +130,7 @@ _unanswered: list[str] = []
 
 async def _event(session: Session) -> None:
     call = await session.before_tool("write_file", INPUT)
-    if call.blocked:  # a busy machine is no failure, but a figure of it is none
+    if call.blocked:  # a busy machine is not a failure, but its figures are not used
         _unanswered.append(call.reason or "")
 
 

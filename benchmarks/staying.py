@@ -1,7 +1,7 @@
 """Whole events with hooks that stay (workers in Python and Node, a server over HTTP), against the C floor.
 
-In each round everybody has one event, in random order; the figures are medians of the ratios within a round. The floor
-starts bash, which starts the hook, in a session of its own.
+In each round each of them has one event, in random order; the figures are medians of the ratios within a round.
+The floor starts bash, which starts the hook, in a new session.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ async def _race(folder: Path, rounds: int, port: int) -> dict[str, float]:
 
 
 async def _answered(name: str, session: Session) -> None:
-    """Fires an event that its guard has to deny: one that fails is fast, too."""
+    """Fires an event that its guard must deny: a guard that fails is also fast."""
     call = await session.before_tool("write_file", {**INPUT, "path": "/tmp/.env"})
     if not str(call.reason).startswith(DENIED):
         raise SystemExit(f"{name} did not answer: {call.reason}")

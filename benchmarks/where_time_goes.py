@@ -77,7 +77,7 @@ class InstantRunner(HookRunner):
     async def execute_hooks_parallel(
         self,
         hooks: Sequence[HookEntry],
-        event_input: Mapping[str, Any],  # noqa: ARG002 - nobody is told
+        event_input: Mapping[str, Any],  # noqa: ARG002 - not used here
     ) -> list[HookExecutionResult]:
         """The results of hooks that all ended the same."""
         return [to_result(HookInvocation(hook=hook, hook_input={}, stdin=b"", env={}), self._outcome) for hook in hooks]

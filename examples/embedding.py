@@ -1,6 +1,6 @@
 """Hooks around a loop of one's own: `Hooks`, messages as dictionaries, no SDK, and nothing of hookline's agent.
 
-`answer` is the loop. Each `if` about hooks is an answer of theirs taking effect; without hooks none is ever true.
+`answer` is the loop. Each `if` about hooks applies one of their answers; without hooks none is ever true.
 """
 
 import asyncio

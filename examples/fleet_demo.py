@@ -61,12 +61,12 @@ TEXTS = (
     "just a note",
 )
 _WAIT_S = 60.0
-# What `hookline fleet verify` exits with.
+# Exit codes of `hookline fleet verify`.
 _NOT_INTACT = 1
 
 
 class Place:
-    """One machine: a home, a state directory, settings of its system and a project, all of its own."""
+    """One machine: a separate home, state directory, system settings and project."""
 
     def __init__(self, folder: Path, name: str, address: str, key: str | None = None) -> None:
         self.name = name
@@ -118,7 +118,7 @@ class Place:
             process.communicate()
 
     def writes(self, text: str) -> dict[str, Any]:
-        """What the hooks make of a file with this text."""
+        """Return the hooks' decision about a file with this text."""
         given = json.dumps({"tool_name": "write_file", "tool_input": {"file_path": "a.txt", "content": text}})
         done = self.run("fire", "BeforeTool", "--input", given, "--json", is_shown=False)
         report: dict[str, Any] = json.loads(done.stdout)
@@ -142,7 +142,7 @@ def _hookline(words: Sequence[str]) -> list[str]:
 
 
 def show(machine: Place, text: str) -> bool:
-    """Lets a machine write a file, and tells what came of it; True if it was denied."""
+    """Have a machine write a file, and print the result; True if it was denied."""
     report = machine.writes(text)
     is_denied = bool(report["verdict"]["blocked"])
     by = " and ".join(report["provenance"].get("decision", ()))

@@ -23,14 +23,14 @@ from tests.authority import Authority
 from hookline.runners.process.features import FEATURES
 from hookline.testing.plugin import hookline_home  # noqa: F401 - also where the plugin is not installed yet
 
-# Whoever starts the tests in the background may have had SIGINT ignored, which programs under test would inherit.
+# A shell that starts the tests in the background may ignore SIGINT, which programs under test would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Ten thousand tests are a million objects that stay: looking through them again and again takes seconds of each worker.
 gc.disable()
-
+# Hooks run `python3`, and a version manager may put a slow script in front of it: a hook with half a second
 # Hooks say `python3`, which a version manager may put a slow script of its own in front of: a hook with half a second
-# to live must not spend it there.
+# of time must not spend it there.
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 
 # A slow machine is not a fault of the code: each test has its own time limit anyway. CI tries the same examples every
@@ -49,7 +49,7 @@ HookScript = Callable[..., Path]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Starts what commands are forked from before a test needs it: its loading is no part of any test's time."""
+    """Start the process that commands are forked from before a test needs it: no test's time includes its loading."""
     gc.freeze()
     gc.enable()
     items = [item for item in session.items if isinstance(item, pytest.Function)]
@@ -59,8 +59,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(autouse=True)
-def own_home(hookline_home: Path) -> Path:  # noqa: F811 - the fixture of our own plugin
-    """Every test has a home, a state directory and settings files of its own; the real ones are out of reach."""
+def own_home(hookline_home: Path) -> Path:  # noqa: F811 - the fixture of hookline's plugin
+    """Every test has a separate home, state directory and settings files; the real ones are out of reach."""
     return hookline_home
 
 
@@ -190,7 +190,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>]|\([A-B])")
 
 @pytest.fixture
 def person(project: Path) -> Iterator[Callable[..., Person]]:
-    """Seats somebody at a terminal on which `hookline` runs with these words, in the project."""
+    """Start `hookline` with these words on a terminal, in the project."""
     seated: list[Person] = []
 
     def seat(*words: str, **options: Any) -> Person:

@@ -24,7 +24,7 @@ def until(condition: Callable[[], T], what: str = "it") -> T:
 
 
 async def until_async(condition: Callable[[], T], what: str = "it") -> T:
-    """The same, while the loop goes on."""
+    """The same, while the event loop runs."""
     deadline = time.monotonic() + LONG_S
     while not (found := condition()):
         assert time.monotonic() < deadline, f"{what} did not happen"
@@ -33,7 +33,7 @@ async def until_async(condition: Callable[[], T], what: str = "it") -> T:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process that is no zombie."""
+    """Return whether the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -41,7 +41,7 @@ def is_alive(pid: int) -> bool:
 
 
 def descriptors() -> set[str]:
-    """What this process has open, each with its number; files of other tests' threads come and go."""
+    """Return the open files of this process, with their numbers; those of other tests' threads come and go."""
     names: set[str] = set()
     for entry in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # the descriptor of this very listing
@@ -53,13 +53,13 @@ def children() -> set[int]:
     """The ids of this process's children, zombies included."""
     found: set[int] = set()
     for task in Path("/proc/self/task").iterdir():
-        with suppress(OSError):  # the thread has ended meanwhile
+        with suppress(OSError):  # the thread has ended in between
             found.update(map(int, (task / "children").read_text().split()))
     return found
 
 
 def with_enough_time(first_ms: float, reached: Path, attempt: Callable[[float], T]) -> T:
-    """What a hook with a deadline comes to, if it had made the file `reached` before that.
+    """Run a hook with a deadline, and return its result if the hook had made the file `reached` before that.
 
     A busy machine starts a hook late. An attempt in which it had not come as far as the test needs shows nothing, so it
     is repeated with three times the time.

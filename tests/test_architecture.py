@@ -88,7 +88,7 @@ def all_imports() -> list[Import]:
 
 @cache
 def internal_imports() -> list[Import]:
-    """Those of the package's own modules."""
+    """The imports among the package's modules."""
     return [found for found in all_imports() if found.imported.partition(".")[0] == "hookline"]
 
 
@@ -106,7 +106,7 @@ def test_the_layers_fit_in_one_head() -> None:
 
 
 def test_every_part_has_a_layer() -> None:
-    """Whatever stands directly below the package has its place in the order."""
+    """Each name directly below the package has its place in the order."""
     assert {part_of(module) for module in MODULES} - {""} <= LAYER_OF.keys()
 
 
@@ -155,7 +155,7 @@ _PRINTS = re.compile(r"sys\.(?:stdout|stderr)(?:\.buffer)?\.write|(?:\w+\.)*cons
 
 
 def test_few_modules_write_to_the_terminal() -> None:
-    """Text of strangers is made safe where it is printed, and there are few such places."""
+    """Untrusted text is made safe where it is printed, and there are few such places."""
     printing = {
         module
         for module, path in MODULES.items()
@@ -163,7 +163,7 @@ def test_few_modules_write_to_the_terminal() -> None:
         if isinstance(node, ast.Call) and _PRINTS.fullmatch(ast.unparse(node.func))
     }
     assert printing == {
-        "hookline.stderr",  # one line of ours, through `printable`
+        "hookline.stderr",  # one line of hookline's, through `printable`
         "hookline.apps.cli.report.printer",  # lines through `painted`, JSON with escapes
         "hookline.apps.cli.main",  # the version, and tracebacks through `visible`
         "hookline.apps.cli.terminal.screen",  # a console that makes whatever it draws visible

@@ -1,4 +1,4 @@
-"""What the documentation shows is what the commands print, what its examples do, and where the code is."""
+"""The documentation is compared with the commands' output, the examples' output, and the code."""
 
 import ast
 import importlib
@@ -26,7 +26,7 @@ BIN = Path(sys.executable).parent
 
 
 def example(name: str) -> tuple[str, str]:
-    """The command of an example, and what it is said to print."""
+    """Return the command of an example, and its output on the page."""
     text = "".join(page.read_text() for page in PAGES)
     found = re.search(rf"<!-- example: {name} -->\n```console\n\$ (.*?)\n(.*?)```", text, re.DOTALL)
     assert found, name
@@ -34,7 +34,7 @@ def example(name: str) -> tuple[str, str]:
 
 
 def run(command: str, site: Path) -> str:
-    """What a command prints in the project."""
+    """Return the output of a command in the project."""
     environ = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     done = subprocess.run(
         ["bash", "-c", command],
@@ -74,7 +74,7 @@ def test_the_workbench_prints_what_is_shown(own_home: Path) -> None:
         for shown, real in changes.items():
             command, output = command.replace(shown, real), output.replace(shown, real)
         if name in ("disable", "enable", "revoke"):
-            command += " --yes"  # nobody is at a terminal here
+            command += " --yes"  # there is no terminal here
         assert neutral(run(command, site), site) == neutral(output, site)
 
     check("trust")
@@ -155,7 +155,7 @@ def test_every_page_has_a_place_in_the_site() -> None:
 
 
 def shown_commands() -> Iterator[tuple[str, list[str]]]:
-    """Every command line of ours in the documentation, in blocks and in sentences, with its page."""
+    """Yield each command line of hookline in the documentation, in blocks and in sentences, with its page."""
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))):
         text = page.read_text()
         scripts = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
@@ -320,7 +320,7 @@ def test_every_command_that_is_shown_exists() -> None:
 
 
 def test_the_lists_of_commands_work(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What docs/testing.md lists without its output, run in a project with a trusted guard, case files and a log."""
+    """Commands that docs/testing.md lists without output run in a project with a trusted guard, cases and a log."""
     site = own_home / "site"
     site.mkdir()
     monkeypatch.chdir(site)

@@ -22,7 +22,7 @@ class Installed:
         self._noted = noted
 
     def read_text(self, _name: str) -> str | None:
-        """What the installer has noted."""
+        """Return the notes of the installer."""
         return self._noted
 
 

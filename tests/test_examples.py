@@ -44,7 +44,7 @@ def configured(project: Path, event: str, script: str) -> Config:
 
 
 def call_tool(config: Config, name: str, **arguments: Any) -> tuple[ToolResult, dict[str, Any] | None]:
-    """What a tool call gives, and the arguments that the tool was run with, or None."""
+    """Return the result of a tool call, and the arguments that the tool was run with, or None."""
     ran: list[dict[str, Any]] = []
 
     async def run(given: dict[str, Any]) -> ToolResult:
@@ -89,7 +89,7 @@ def test_guard_secrets(path: str, is_refused: bool, project: Path) -> None:
     ],
 )
 def test_guard_paths(path: str, reason: str | None, project: Path, tmp_path: Path) -> None:
-    """What lies outside the project, also behind a link, and what is git's own, is refused."""
+    """Paths outside the project, also behind a link, and git's files are refused."""
     (project / "link").symlink_to(tmp_path)
     result, ran = call_tool(configured(project, "BeforeTool", "guard-paths.py"), "read_file", file_path=path)
     assert (result.llm_content, ran is None) == (reason or "Done.", reason is not None)
@@ -117,7 +117,7 @@ def test_tidy_text(project: Path) -> None:
 
 
 def test_format_file(project: Path) -> None:
-    """A file is formatted after it was written, and the model is told when that changed it."""
+    """A file is formatted after it was written, and the model reads whether that changed it."""
     config = configured(project, "AfterTool", "format-file.py")
     (project / "a.py").write_text("x=1")
     result, _ = call_tool(config, "write_file", file_path="a.py", content="x=1")
@@ -250,7 +250,7 @@ def scripted(*messages: dict[str, Any]) -> Ask:
 
 
 def test_embedding_runs_as_it_is(project: Path) -> None:
-    """The example keeps its model from writing a file with secrets."""
+    """In the example, the model can't write a file with secrets."""
     done = subprocess.run(
         [sys.executable, EXAMPLES / "embedding.py"], cwd=project, capture_output=True, text=True, check=True, timeout=45
     )

@@ -25,7 +25,7 @@ def run_python(*lines: str, arguments: list[str]) -> subprocess.CompletedProcess
 
 
 def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
-    """A file that was not there before can be read by nobody else."""
+    """Only the user can read a file that was not there before."""
     file = tmp_path / "new.json"
     write_atomically(file, b"{}")
     assert (file.read_bytes(), mode_of(file)) == (b"{}", 0o600)
@@ -51,7 +51,7 @@ def test_the_owner_is_kept(tmp_path: Path) -> None:
     assert (file.stat().st_uid, file.stat().st_gid) == (12345, 54321)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_rights_of_a_group_do_not_pass_to_another() -> None:
     """Where the group cannot be kept, what it was allowed is not given to the writer's group."""
     # Not below tmp_path, which is closed to others.
@@ -146,7 +146,7 @@ def test_a_lock_is_the_same_through_a_link(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_was_left_behind_is_taken(tmp_path: Path) -> None:
-    """The lock file of a process that was killed is in nobody's way."""
+    """The lock file of a process that was killed blocks no other process."""
     file = tmp_path / "trust.json"
     descriptor = os.open(tmp_path / "trust.json.lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -177,7 +177,7 @@ def test_writers_of_several_processes_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["FIFO", "directory", "socket", "device"])
 def test_only_regular_files_are_opened(tmp_path: Path, kind: str) -> None:
-    """What stands there instead is said, and nothing is waited for."""
+    """The message names what is there instead, and the lock is not waited for."""
     path = Path("/dev/null") if kind == "device" else tmp_path / kind
     if kind == "FIFO":
         os.mkfifo(path)
@@ -233,7 +233,7 @@ def test_temporary_files_of_processes_that_are_gone_are_removed(tmp_path: Path, 
     ],
 )
 def test_other_files_are_left_alone(tmp_path: Path, dead_pid: int, name: str, age_s: float) -> None:
-    """Only what we certainly wrote, and nobody writes to, is removed."""
+    """Only files that hookline certainly wrote, and that no process writes to, are removed."""
     file = leave(tmp_path / name.format(dead=dead_pid, alive=os.getpid()), age_s=age_s)
     write_atomically(tmp_path / "trust.json", b"{}")
     assert file.exists()
@@ -257,7 +257,7 @@ with files.locked(path):
 @pytest.mark.req("DELTA-FILE-001")
 @pytest.mark.parametrize("at", ["writing", "holding"])
 def test_what_a_killed_process_leaves_is_gone_after_the_next_write(project: Path, at: str) -> None:
-    """Also if it was killed a moment ago; nobody waits for its lock, and another file of the directory is enough."""
+    """Also if it was killed a moment ago; its lock is not waited for, and another file of the directory is enough."""
     file = project / "trust.json"
     run_python(KILLED, arguments=[str(file), at])
     assert (project / "trust.json.lock").exists()
@@ -272,7 +272,7 @@ def test_what_a_killed_process_leaves_is_gone_after_the_next_write(project: Path
 
 @pytest.mark.req("DELTA-FILE-001")
 def test_what_another_process_holds_is_left_alone(project: Path, dead_pid: int) -> None:
-    """A process of another container may have any id, so its file is locked; so is a lock. Locks of others stay."""
+    """A process of another container may have any id, so its file is locked; so is a lock. Other locks stay."""
     for name, content in (
         (f".trust.json.{dead_pid}.0123abcd.tmp", b"new"),
         ("held.json.lock", b"hookline\n"),
@@ -291,7 +291,7 @@ def test_what_another_process_holds_is_left_alone(project: Path, dead_pid: int) 
 
 
 def test_what_is_no_file_of_ours_is_left_alone(tmp_path: Path, dead_pid: int) -> None:
-    """A link or a directory of that name is not ours, and neither is somebody else's file."""
+    """A link or a directory of that name is not hookline's, and neither is another user's file."""
     link, folder = (tmp_path / f".trust.json.{dead_pid}.{number}.tmp" for number in ("00000001", "00000002"))
     link.symlink_to(leave(tmp_path / "precious"))
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""What a company adds, and the packs, can be missing: everything else works, and settings that need them say so."""
+"""`fleet/` and `guards/` can be missing: everything else works, and settings that need them report it."""
 
 import ast
 import json
@@ -84,7 +84,7 @@ class Installation:
         return self.python(f"import sys; from hookline.apps.cli.main import main; sys.exit(main({list(words)!r}))")
 
     def fires(self) -> dict[str, Any]:
-        """What becomes of a dangerous call."""
+        """Return the outcome of a dangerous call."""
         done = self.hookline("fire", "BeforeTool", "--input", EVENT, "--json")
         assert done.returncode in (0, 2), done.stderr
         outcome: dict[str, Any] = json.loads(done.stdout)["outcome"]
@@ -97,7 +97,7 @@ LOADED_BY_THEM = {"hookline.inspect.machine", "hookline.apps.ui.fleet_backend"}
 
 @pytest.mark.parametrize("part", ["fleet", "guards"])
 def test_only_its_own_commands_import_a_part(part: str) -> None:
-    """Whatever else needs it finds it by name when settings ask for it."""
+    """Other parts find it by name when settings ask for it."""
     importers = importers_of(f"hookline.{part}")
     outside = {name for name in importers if not name.startswith("hookline.apps.cli.")}
     assert outside <= LOADED_BY_THEM

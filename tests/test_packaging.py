@@ -1,4 +1,4 @@
-"""What the repository brings for CI systems holds commands that work."""
+"""The repository's files for CI systems hold commands that work."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the README promises is tried, as a reader would."""
+"""The promises of the README are tried, as a reader would."""
 
 import ast
 import asyncio

@@ -19,7 +19,7 @@ from hookline.apps.cli.main import main
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text()
 
-# By the beginning of a command: the test that runs it, because it lasts, asks a person, or needs a server or seconds.
+# By the beginning of a command: the test that runs it, because it lasts, asks the user, or needs a server or seconds.
 RUN_BY = {
     "agent": "tests/install/test_long_commands.py",
     "fleet verify": "tests/fleet/test_shown_commands.py",
@@ -44,7 +44,7 @@ RUN_BY = {
     "replay --hook hookline:shell": "tests/test_tutorial.py",
     "mcp --name": "tests/gateway/conftest.py",
 }
-# What installs, builds or measures, by the beginning of a line: what runs it, or why nothing can here.
+# Lines that install, build or measure, by their beginning: what runs them, or why nothing can here.
 OTHER_PROGRAMS = {
     "pipx install": "tests/install/test_install.py",
     "uvx --from": "tests/install/test_install.py",
@@ -56,9 +56,9 @@ OTHER_PROGRAMS = {
     "python examples": "tests/test_examples.py",
     "python -m benchmarks": "nothing: a measurement takes minutes, and its figures are in the page",
     "python benchmarks": "nothing: a measurement takes minutes, and its figures are in the page",
-    "export GEMINI_API_KEY": "nothing: it needs somebody's key",
+    "export GEMINI_API_KEY": "nothing: it needs a user's key",
 }
-# What `make` makes, where .ci/run does not make it.
+# Targets of `make` that .ci/run does not make.
 MADE_BY = {
     "setup": "every other target",
     "demo": "tests/install/test_install.py",

@@ -19,7 +19,7 @@ _STEP = re.compile(r"(?:<!-- file: (\S+) -->\n)?^```(\w+)\n(.*?)^```", re.DOTALL
 
 
 def steps() -> Iterator[tuple[str, str]]:
-    """What a reader does, in order: ("file PATH", its text), or ("run COMMAND", what it prints)."""
+    """The reader's steps, in order: ("file PATH", its text), or ("run COMMAND", its output)."""
     for path, language, text in _STEP.findall(PAGE.read_text()):
         if path:
             yield f"file {path}", text
@@ -39,7 +39,7 @@ class Reader:
         self._environ.pop("COLUMNS", None)
 
     def run(self, command: str) -> str:
-        """What the command prints, with the home directory as ~."""
+        """Return the output of a command, with the home directory as ~."""
         if command.startswith("mkdir"):
             self.place /= "shop"
             self.place.mkdir()
@@ -47,7 +47,7 @@ class Reader:
         if command == "hookline ui":
             return self._interrupt("hookline ui --no-open")
         if command == "hookline trust":
-            command += " --all --yes"  # nobody is at a terminal here
+            command += " --all --yes"  # there is no terminal here
         done = subprocess.run(["bash", "-c", command], **self._options(), timeout=60, check=False)
         return self._neutral(done.stdout)
 
@@ -67,7 +67,7 @@ class Reader:
 
 
 def pattern_of(shown: str) -> re.Pattern[str]:
-    """Matches a text like the one that is shown: `…` stands for anything, on a line of its own for any lines."""
+    """Match a text like the shown one: `…` stands for anything, on a separate line for any lines."""
     lines = [r"(?:.*\n)*?" if line == "…" else f"{_line(line)}\n" for line in shown.splitlines()]
     return re.compile("".join(lines))
 

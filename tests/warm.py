@@ -1,4 +1,4 @@
-"""Starts `hookline` as a process of its own without loading its modules each time, which takes most of a short run.
+"""Starts `hookline` as a new process without loading its modules each time, which takes most of a short run.
 
 One process for each pytest worker loads the modules, and forks for every command. The fork has the arguments, the
 environment, the directory and the terminal or pipes that it is given, and from there on does what `python -m hookline`
@@ -28,7 +28,7 @@ import hookline
 from hookline.errors import MissingExtraError
 
 PACKAGE = Path(hookline.__file__).parent
-# What the adapters and the gateway load is large, and no command but their own needs it.
+# The modules of the adapters and the gateway are large, and only their commands need them.
 _LOADED = ("google.genai.types", "prompt_toolkit.shortcuts")
 _NOT_LOADED = ("hookline.adapters.", "hookline.gateway")
 _MOST_STDIN = 32 * 1024
@@ -102,7 +102,7 @@ def run(
     theirs = (read_in, write_out, write_err)
     try:
         given = stdin.encode()
-        assert len(given) <= _MOST_STDIN, "it has to fit into the pipe, because nobody reads it yet"
+        assert len(given) <= _MOST_STDIN, "it must fit into the pipe, which is not read yet"
         os.write(write_in, given)
         os.close(write_in)
         environ = os.environ if env is None else env
@@ -137,7 +137,7 @@ class _Server:
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
-            # It is no child of this process for long: tests look whether they have left any.
+            # It does not stay a child of this process: tests look whether they have left any.
             subprocess.run(
                 [sys.executable, __file__, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
@@ -211,7 +211,7 @@ def _serve(channel: socket.socket) -> None:
 
 
 def _start_and_wait(request: Mapping[str, Any], status: socket.socket, files: Sequence[int]) -> None:
-    """Starts the command in a process of its own, and reports its id and, later, how it ended."""
+    """Start the command in a new process, and report its id and, later, its end."""
     child = os.fork()
     if child == 0:
         status.close()

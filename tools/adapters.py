@@ -37,7 +37,7 @@ class Suite(NamedTuple):
     hookline: str
     """The extra of hookline that is installed, in brackets; nothing without one."""
     packages: tuple[str, ...]
-    """What the tests need besides."""
+    """Packages that the tests also need."""
 
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -49,7 +49,7 @@ SUITES = (
 
 
 class Failure(Exception):  # noqa: N818 - a report, printed as it is
-    """What went wrong with one adapter."""
+    """Return the problem of one adapter, or None."""
 
 
 def main() -> int:

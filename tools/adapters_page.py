@@ -1,4 +1,4 @@
-"""Writes docs/adapters.md anew from what the adapters declare, and from their examples."""
+"""Writes docs/adapters.md from the declarations of the adapters and from their examples."""
 
 import ast
 import sys
@@ -15,7 +15,7 @@ _MEANINGS = {
     EffectName.INPUT_REWRITE: "a tool runs with other arguments",
     EffectName.CONTEXT: "the model sees a text with a tool's result",
     EffectName.REQUEST_REWRITE: "the model gets another request, or a note",
-    EffectName.RESPONSE_REDACTION: "another text takes the place of the model's, before anybody sees it",
+    EffectName.RESPONSE_REDACTION: "another text takes the place of the model's, before it is shown",
     EffectName.SYNTHETIC_RESPONSE: "the model is not asked; the hook's answer is used",
     EffectName.TOOL_RESTRICTION: "tools are not offered, and do not run if the model calls them anyway",
     EffectName.STOP: "the run ends with a reason, from any event",
@@ -32,7 +32,7 @@ def _head() -> Iterator[str]:
     yield "# Hooks in frameworks"
     yield ""
     yield (
-        "An adapter gives the agents of a framework hooks, in a line or two. Each has an extra of its own, such as"
+        "An adapter gives the agents of a framework hooks, in a line or two. Each has an extra, such as"
         f" `pip install 'hookline[{ADAPTERS[0].extra}]'`; hookline itself needs no framework."
     )
     yield ""
@@ -74,25 +74,24 @@ def _cell(adapter: Adapter, effect: EffectName) -> str:
 
 def _outlook() -> Iterator[str]:
     yield (
-        "`hookline doctor` says the same for the frameworks that are installed. An adapter that gets hooks which it"
-        " can't apply, or hooks of an event that it does not fire (prompts, sessions, compression, notifications), says"
-        " so on stderr."
+        "`hookline doctor` lists the same for the frameworks that are installed. An adapter reports on stderr that it"
+        " can't apply some hooks, or that it does not fire their event (prompts, sessions, compression, notifications)."
     )
     yield ""
     yield (
         "The rows are tests: `hookline.testing.effects` runs each of them with real hooks and the framework's own fake"
-        " model, and `make adapters` does so for every adapter in an environment of its own. Whatever an adapter"
-        " declares as impossible is tried as well: an effect that holds after all fails the test, and so does one that"
-        " the adapter does not report."
+        " model, and `make adapters` does so for every adapter in a separate environment. Effects that an adapter"
+        " declares as impossible are also tried: the test fails if one of them works, or is not reported."
     )
     yield ""
     yield "## An adapter of your own"
     yield ""
     yield (
-        "Write it on `Hooks` ([embedding.md](embedding.md)), or on `hookline.adapters.run.AgentRun`, which has what all"
-        " of ours decide alike (what is sent, shown and refused, notes, stops, restrictions) for requests in one of"
-        " `hookline.formats`; [agent_framework.py](../src/hookline/adapters/agent_framework/adapter.py) shows how. Run"
-        " the same table in its tests. A `Host` has one method, which runs a conversation"
+        "Write it on `Hooks` ([embedding.md](embedding.md)), or on `hookline.adapters.run.AgentRun`, which has the"
+        " shared decisions of adapters (what is sent, shown and refused, notes, stops, restrictions) for requests in"
+        " one of `hookline.formats`;"
+        " [agent_framework.py](../src/hookline/adapters/agent_framework/adapter.py) shows how."
+        " Run the same table in its tests. A `Host` has one method, which runs a conversation"
         " in your framework with a model that follows the script:"
     )
     yield ""
@@ -105,7 +104,7 @@ def _outlook() -> Iterator[str]:
     yield "```"
     yield ""
     yield (
-        'The adapter calls `report_inabilities(hooks, "My framework", CANNOT)`, so that people are told. If your'
+        'The adapter calls `report_inabilities(hooks, "My framework", CANNOT)`, which reports them to the user. If your'
         ' framework knows tools by other names, `check(..., tool_name="mcp__files__{}".format)` uses them. Check'
         " `effects.NO_LEAK`"
         " with each way to stream. [examples/own_adapter.py](../examples/own_adapter.py) is a whole adapter with its"
@@ -146,7 +145,7 @@ def _how_to(adapter: Adapter) -> Iterator[str]:
 
 
 def _notes(adapter: Adapter) -> str:
-    """What the module's docstring says after its first line; the module itself needs its framework."""
+    """Return the module's docstring after its first line; importing the module needs its framework."""
     module = ROOT / "src" / "hookline" / "adapters" / f"{adapter.name}.py"
     if not module.exists():
         module = module.with_suffix("") / "__init__.py"

@@ -85,7 +85,7 @@ def _hookline(*words: str, cwd: Path, environ: dict[str, str]) -> None:
 
 
 class _Tmux:
-    """One pane of a server of its own."""
+    """One pane of a separate server."""
 
     def __init__(self, socket: Path, columns: int, environ: dict[str, str], cwd: Path) -> None:
         self._start = ["tmux", "-S", str(socket), "-f", "/dev/null"]
@@ -112,7 +112,7 @@ class _Tmux:
         raise SystemExit(f"{pattern} never came:\n{self.shown()}")
 
     def shown(self, *, colours: bool = False) -> str:
-        """What is on the screen and above it."""
+        """Return the text on the screen and above it."""
         return self._call("capture-pane", "-p", "-S", "-200", *(["-e"] if colours else [])).rstrip("\n")
 
     def close(self) -> None:

@@ -70,7 +70,7 @@ class _Marking:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """As a plugin (`-p attacks`), which workers of xdist load, too."""
+    """As a plugin (`-p attacks`), which workers of xdist also load."""
     config.pluginmanager.register(_Marking())
 
 

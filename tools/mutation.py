@@ -43,7 +43,7 @@ class Site:
 
     @property
     def is_statement(self) -> bool:
-        """True for code that stands on lines of its own."""
+        """True for code that fills whole lines."""
         return self.operator in {"body", "start", "statement", "raise"}
 
 
@@ -175,7 +175,7 @@ _TRIVIAL: Mapping[str, Callable[[Source, ast.AST], str | None]] = {
 
 
 def _filled(to: str, old: str) -> str:
-    """The replacement with each `_` that is a name of its own replaced by the old code."""
+    """Return the replacement with each name `_` in it replaced by the old code."""
     try:
         names = [node for node in ast.walk(ast.parse(f"({to})")) if isinstance(node, ast.Name) and node.id == "_"]
     except SyntaxError:
@@ -224,7 +224,7 @@ def _operators(definition: ast.AST) -> Iterator[tuple[str, _Node, _Node]]:
 
 
 def _below(node: ast.AST) -> Iterator[ast.AST]:
-    """The node and all below it; Python 3.11 gives wrong positions inside f-strings, docstrings are no code."""
+    """Yield the node and all below it, without f-strings, whose positions are wrong in Python 3.11, and docstrings."""
     yield node
     for child in ast.iter_child_nodes(node):
         is_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)

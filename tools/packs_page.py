@@ -1,4 +1,4 @@
-"""Writes the tables of docs/packs.md anew from the rules of the packs."""
+"""Writes the tables of docs/packs.md from the rules of the packs."""
 
 import sys
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from hookline.guards.rules import listed
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "packs.md"
 
-# What stands above is written by hand.
+# The text above is written by hand.
 _MARK = "<!-- Below: written by `make pages` from the rules in src/hookline/guards/data/. -->\n"
 
 

@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of docs/schema/ anew from the types they describe."""
+"""Writes the JSON Schemas of docs/schema/ from the types they describe."""
 
 import argparse
 import json

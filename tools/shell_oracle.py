@@ -5,7 +5,7 @@ the two differ, `bash -n` says whether the text is a command at all; every diffe
 
     python tools/shell_oracle.py [FILE...]
 
-It needs the packages tree-sitter and tree-sitter-bash (`make shell-oracle` installs them), and says so without them.
+It needs the packages tree-sitter and tree-sitter-bash (`make shell-oracle` installs them); without them it prints that.
 """
 
 import re
@@ -126,7 +126,7 @@ def _value(node: Any) -> str:
 
 
 def _compared(commands: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """What is compared: names and arguments, without the words that only one of the two counts."""
+    """Return the compared part: names and arguments, without the words that only one of the two has."""
     kept = []
     for words in commands:
         rest = words

@@ -23,7 +23,7 @@ Written by `python tools/trace.py --write`, never by hand.
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What the page says: where each live id is shown, and which ids were merged into which."""
+    """The content of the page: where each live id is shown, and which ids were merged into which."""
 
     live: Mapping[str, str]
     merged: Mapping[str, str]
@@ -135,7 +135,7 @@ def collect_markers(tests: Path) -> dict[str, set[str]]:
         status = pytest.main(arguments, plugins=[collector])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise SystemExit(
-            f"{output.getvalue()}\nthe tests in {tests} could not be collected; mend the errors above first"
+            f"{output.getvalue()}\nthe tests in {tests} could not be collected; fix the errors above first"
         )
     return collector.tests
 
@@ -145,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, epilog="Exit code: 0 without gaps, 1 with gaps.")
     parser.add_argument("--requirements", type=Path, default=ROOT / "docs" / "requirements.md", metavar="FILE")
     parser.add_argument("--tests", type=Path, default=ROOT / "tests", metavar="DIR")
-    parser.add_argument("--write", action="store_true", help="write traceability.md beside the requirements anew")
+    parser.add_argument("--write", action="store_true", help="write traceability.md beside the requirements")
     parser.add_argument("--check-page", action="store_true", help="fail also when traceability.md is out of date")
     options = parser.parse_args(arguments)
 

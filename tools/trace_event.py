@@ -6,11 +6,11 @@ is imported, compiled or planned any more, and then under `sys.setprofile`, whic
 (not the log's writer). Of several events the one with the fewest calls counts: a busy machine adds turns of the loop.
 
     calls            how often a Python function of hookline is entered. A coroutine that continues after waiting is not
-                     entered again; a comprehension, which Python 3.11 runs as a function of its own, is no function,
-                     and neither is a lambda. The number "with resumes" counts each continued coroutine, too.
+                     entered again; a comprehension, which Python 3.11 runs as a separate function, and a lambda
+                     are not counted. The number "with resumes" also counts each continued coroutine.
     module changes   the modules of these calls in their order; each one that differs from the one before it is a
                      change. Functions of others (asyncio, msgspec, the standard library) are passed over.
-    with returns     the same when a return to the calling module, or a coroutine that goes on, counts as a change, too.
+    with returns     the same when a return to the calling module, or a continued coroutine, is also a change.
 """
 
 import argparse
@@ -152,7 +152,7 @@ def _hook(script: Path, answer: object) -> dict[str, str]:
 async def main(arguments: list[str] | None = None) -> None:
     """Prints the traces."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", action="store_true", help="list the functions, too")
+    parser.add_argument("--calls", action="store_true", help="also list the functions")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as directory:
         config = make_config(Path(directory))

@@ -97,7 +97,7 @@ async def main(folder: str) -> None:
         if any(outcome.exit_code != 0 for outcome in outcomes):
             raise RuntimeError(f"the hook failed: {outcomes}")
         print(took, ticker.stop() if ticker else 0, flush=True)
-    system.dispose()  # or its log would make the directory anew after it is removed
+    system.dispose()  # or its log would create the directory again after it is removed
 
 
 ballast = bytearray(os.urandom(1 << 20) * (BALLAST_BYTES >> 20))

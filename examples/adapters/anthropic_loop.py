@@ -93,7 +93,7 @@ async def asked(client: AsyncAnthropic, request: Any, show: Show | None) -> Any:
 
 
 async def called(session: Session, tools: Tools, call: Any) -> Any:
-    """What a tool call comes to, with everything that hooks decide."""
+    """Return the result of a tool call, with everything that hooks decide."""
     if call.name not in tools:
         return ToolResult(llm_content=f"There is no tool {call.name}.")
     return await session.run_tool(call.name, call.input, lambda checked: tools[call.name](**checked), call_id=call.id)

@@ -20,7 +20,7 @@ SETTINGS = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [GUARD]}]}}
 
 
 def call(path: str) -> dict[str, Any]:
-    """What Claude Code asks before it writes a file."""
+    """The question of Claude Code before it writes a file."""
     return {
         "hook_event_name": "PreToolUse",
         "session_id": "s-1",

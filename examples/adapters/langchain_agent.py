@@ -44,7 +44,7 @@ class ScriptedModel(GenericFakeChatModel):
 
 
 def script() -> Iterator[AIMessage]:
-    """What the model answers."""
+    """Return the model's answer."""
     for number, path in enumerate((".env", "notes.txt")):
         call = {"name": "write_file", "args": {"path": path, "text": "card"}, "id": f"call-{number}"}
         yield AIMessage("", tool_calls=[call])

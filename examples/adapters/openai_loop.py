@@ -94,7 +94,7 @@ def remembered(message: Any) -> dict[str, Any]:
 
 
 async def called(session: Session, tools: Tools, call: Any) -> Any:
-    """What a tool call comes to, with everything that hooks decide."""
+    """Return the result of a tool call, with everything that hooks decide."""
     name, text = call.function.name, call.function.arguments
     if name not in tools:
         return ToolResult(llm_content=f"There is no tool {name}.")

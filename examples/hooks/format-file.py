@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""AfterTool on write_file and replace: formats the file, and says so to the model if that changed it.
+"""AfterTool on write_file and replace: formats the file, and adds a note for the model if that changed it.
 
 `additionalContext` is appended to what the model reads of the tool's result.
 """

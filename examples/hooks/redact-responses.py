@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""AfterModel: removes keys and card numbers from an answer before anybody sees it.
+"""AfterModel: removes keys and card numbers from an answer before it is shown.
 
 The parts of the candidates replace the model's text; `{"llm_response": {"text": "…"}}` alone would do as well.
 """

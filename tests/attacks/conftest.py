@@ -1,4 +1,4 @@
-"""Every test here is an attack: what has no marker of its own gets the point of its file and its docstring's words."""
+"""Every test here is an attack: without a marker, it gets the point of its file and the words of its docstring."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Attacks on the agent's user: each tries to run something that nobody said yes to."""
+"""Attacks on the agent's user: each tries to run something without the user's yes."""
 
 import asyncio
 import json
@@ -79,7 +79,7 @@ def _write(path: str) -> tuple[str, dict[str, Any]]:
     ],
 )
 def test_always_for_a_command_does_not_cover_more(project: Path, attack: str) -> None:
-    """Who said "always" to `git status` is asked again before anything else, however it begins."""
+    """After "always" for `git status`, the user is asked before any other command, however it begins."""
     user = User(Approval.ALLOW_ALWAYS)
     statuses = _run(project, user, _shell("git status"), _shell("git status src"), _shell(attack))
     assert [request.what for request in user.asked] == ["run git status", f"run {attack}"]
@@ -167,7 +167,7 @@ def stage(tmp_path: Path, project: Path) -> Stage:
     "wanted", [_write(".git/config"), _shell("echo x > .git/config"), _shell("crontab -"), _write("~/.bashrc")]
 )
 def test_yes_does_not_cover_protected_places(stage: Stage, wanted: tuple[str, dict[str, Any]]) -> None:
-    """With --yes and nobody to ask, such a call is refused; the model reads which place is protected."""
+    """With --yes and no terminal, such a call is refused; the model reads which place is protected."""
     (stage.project / ".git").mkdir()
     words = [*stage.words([calls(wanted)], [says("Done.")]), "--yes", "--prompt", "go", "--json"]
     command = [sys.executable, "-m", "hookline", *words]
@@ -183,7 +183,7 @@ def test_yes_does_not_cover_protected_places(stage: Stage, wanted: tuple[str, di
 def test_yes_at_a_terminal_asks_about_protected_places(
     stage: Stage, person: Seat, prompt: tuple[str, ...], typed: str, is_written: bool
 ) -> None:
-    """The person decides, and can tell the model why not."""
+    """The user decides, and can give the model a reason."""
     (stage.project / ".git").mkdir()
     words = [*stage.words([calls(_write(".git/config"))], [says("Done.")]), "--session-id", "s1"]
     here = person(*words, "--yes", *prompt)

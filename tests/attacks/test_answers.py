@@ -1,4 +1,4 @@
-"""Answers that mean no and are not written as one: a strict hook denies, and for another one the person is told."""
+"""Answers that mean no in an unusual form: a strict hook denies, and for another one the user gets a message."""
 
 import asyncio
 import json
@@ -126,7 +126,7 @@ def test_a_guard_of_another_agent_is_judged_alike(tmp_path: Path, printed: str) 
     ],
 )
 def test_a_clear_yes_lets_the_tool_run(tmp_path: Path, printed: str) -> None:
-    """What the documentation calls an answer still is one."""
+    """Documented answers are still answers."""
     assert _execute(_config(tmp_path, printed, onError="block")).startswith("ran")
 
 
@@ -134,7 +134,7 @@ def test_a_clear_yes_lets_the_tool_run(tmp_path: Path, printed: str) -> None:
 def test_for_another_hook_the_person_is_told_once(
     tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The call goes on, as the specification says, and stderr has one line about it, however often it happens."""
+    """The call proceeds, as the specification has it, and stderr has one line about it, however often it happens."""
     config = _config(tmp_path, FORMS[form])
     assert [_execute(config).startswith("ran") for _ in range(3)] == [True] * 3
     (line,) = capsys.readouterr().err.splitlines()
@@ -143,7 +143,7 @@ def test_for_another_hook_the_person_is_told_once(
 
 @pytest.mark.parametrize("printed", ["looks fine", '{"decision":"allow"}', "{}", "", '{"decision":"maybe"}', "[1]"])
 def test_nobody_is_told_of_other_answers(tmp_path: Path, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What does not seem to deny is for the log alone."""
+    """An answer that does not seem to deny is only logged."""
     assert _execute(_config(tmp_path, printed)).startswith("ran")
     assert capsys.readouterr().err == ""
 

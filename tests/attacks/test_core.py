@@ -42,7 +42,7 @@ def _before_model(config: Config) -> BeforeModelHookResult:
 
 
 def test_closing_an_unclear_answer_keeps_its_stop_and_its_note(tmp_path: Path) -> None:
-    """With onError block, an answer whose decision can't be read still stops the agent if it says so."""
+    """With onError block, an answer with an unreadable decision still stops the agent if it has `continue: false`."""
     answer = {"decision": "Deny", "continue": False, "stopReason": "halt", "systemMessage": "for the model"}
     config = _config(tmp_path, "BeforeTool", [answer], hook={"onError": "block"})
     result = _execute(config)
@@ -54,7 +54,7 @@ def test_closing_an_unclear_answer_keeps_its_stop_and_its_note(tmp_path: Path) -
 
 
 def test_a_later_hook_of_a_chain_can_redact_an_earlier_hooks_system_message(tmp_path: Path) -> None:
-    """The next hook of a chain was told the system message, so leaving it out or changing it removes it."""
+    """The next hook of a chain reads the system message, so leaving it out or changing it removes it."""
     user = {"role": "user", "content": "hi"}
     first = {"messages": [{"role": "system", "content": "SECRET"}, user]}
     for later in ([{"role": "system", "content": "[hidden]"}, user], [user]):
@@ -65,7 +65,7 @@ def test_a_later_hook_of_a_chain_can_redact_an_earlier_hooks_system_message(tmp_
 
 
 def test_a_tool_name_of_a_str_enum_is_matched_by_its_value(tmp_path: Path) -> None:
-    """What hooks are told as tool_name is what matchers are compared with, whatever str() makes of a subclass."""
+    """Hooks read the same tool_name that matchers are compared with, whatever str() makes of a subclass."""
 
     class Tool(str, enum.Enum):  # noqa: UP042 - str() of such a member is "Tool.BASH"
         BASH = "bash"
@@ -75,7 +75,7 @@ def test_a_tool_name_of_a_str_enum_is_matched_by_its_value(tmp_path: Path) -> No
 
 
 def test_a_fault_with_on_fault_block_blocks_for_callers_of_the_trigger_and_the_handler(tmp_path: Path) -> None:
-    """Whoever reads the specification's output, not the verdict, is blocked by onFault as well."""
+    """A caller of the specification's output, not of the verdict, is also blocked by onFault."""
     config = _config(tmp_path, "BeforeTool", [{}], options={"onFault": "block"})
     system = config.get_hook_system()
     assert system is not None
@@ -83,7 +83,7 @@ def test_a_fault_with_on_fault_block_blocks_for_callers_of_the_trigger_and_the_h
     handler = system.get_event_handler()
 
     def fail(*_: Any) -> Any:
-        raise RuntimeError("a fault of ours")
+        raise RuntimeError("a fault of hookline")
 
     handler._build_input = fail  # type: ignore[method-assign,assignment]
     output = asyncio.run(fire_before_tool_hook(config, "x", {}))
@@ -102,7 +102,7 @@ def test_a_reason_that_is_part_of_another_ones_text_is_not_lost(tmp_path: Path) 
 
 
 def test_an_approving_hooks_reason_is_not_the_reason_of_a_stop(tmp_path: Path) -> None:
-    """The user is told why the hook that stops does so, not why another one approves."""
+    """The user reads why the hook that stops does so, not why another one approves."""
     approving = {"hookSpecificOutput": {"permissionDecision": "allow", "permissionDecisionReason": "looks fine"}}
     answers = [{"continue": False, "reason": "disk is full"}, approving]
     result = _execute(_config(tmp_path, "BeforeTool", answers))

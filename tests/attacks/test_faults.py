@@ -67,7 +67,7 @@ def fail(*_: Any, **__: Any) -> Any:
 def test_a_fault_before_the_first_event_blocks(
     files: Files, monkeypatch: pytest.MonkeyPatch, where: str, place: str
 ) -> None:
-    """The door makes the block, for callers of each trigger; without onFault the call goes on."""
+    """The door makes the block, for callers of each trigger; without onFault the call proceeds."""
     for strict in (True, False):
         files.write(files.user, HARMLESS, **({"onFault": "block"} if strict and where == "file" else {}))
         config = files.config(**({"on_fault": "block"} if strict and where == "code" else {}))
@@ -147,7 +147,7 @@ def test_on_fault_of_a_readable_file_counts_for_a_broken_one(files: Files) -> No
 def test_a_file_that_is_lost_keeps_its_guard(
     files: Files, name: str, change: Callable[[Path], Any], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last good hooks stay, and stderr and the log say so once."""
+    """The last good hooks stay, and stderr and the log report it once."""
     file: Path = getattr(files, name)
     files.write(file, GUARD)
     config = files.config()
@@ -231,7 +231,7 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("moment", ["later", "first"])
 def test_a_hook_that_cannot_be_started_for_lack_of_descriptors_blocks(tmp_path: Path, moment: str) -> None:
-    """The machine is at its limits, and nobody has judged the call: that is no reason to let it through."""
+    """The machine is at its limits, and the call was not judged: that does not let it through."""
     done = subprocess.run(
         [sys.executable, "-c", _NO_DESCRIPTORS, moment],
         cwd=tmp_path,

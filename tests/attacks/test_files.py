@@ -1,4 +1,4 @@
-"""Commands of a stranger that name files without end: looking at them takes bounded time, and says what is left out."""
+"""Untrusted commands that name files without end: reading them takes bounded time, and lists what is left out."""
 
 import json
 import os
@@ -26,7 +26,7 @@ print(json.dumps(fingerprint(hook, ".").unresolved))
 
 
 def unresolved(command: str, project: Path) -> list[str]:
-    """What a child process finds that trust can't cover; it gets ten seconds of its processor and 1 GiB."""
+    """Return what a child process finds that trust can't cover; it gets ten seconds of processor time and 1 GiB."""
     limits = "ulimit -t 10; ulimit -v 1048576; exec "
     ended = subprocess.run(
         ["sh", "-c", f'{limits} "$@"', "sh", sys.executable, "-c", PROGRAM, command],
@@ -66,7 +66,7 @@ def test_a_glob_over_the_disk_gives_up(command: str, project: Path) -> None:
     ],
 )
 def test_reading_a_strange_script_ends(name: str, is_covered: bool, project: Path) -> None:
-    """What is no regular file is not read; one that can't be read to its end is named as not covered."""
+    """Only regular files are read; one that can't be read to its end is named as not covered."""
     os.mkfifo(project / "fifo")
     (project / "zero").symlink_to("/dev/zero")
     (project / "loop").symlink_to("loop")

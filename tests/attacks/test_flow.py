@@ -290,20 +290,20 @@ def test_arguments_without_a_normal_form_are_refused(tmp_path: Path, way: str) -
 @pytest.mark.attack("30.A5", "a normalizer that gives another answer each time")
 @pytest.mark.parametrize("way", ways())
 def test_an_inconsistent_normalizer_changes_nothing_after_the_question(tmp_path: Path, way: str) -> None:
-    """What was asked about is what runs, even if the program's function is not consistent."""
+    """The call that the user saw is the one that runs, even if the program's function is not consistent."""
     count = iter(range(100))
     case = Case(tmp_path, asking({"path": "b"}), normalize=lambda given: {**given, "count": next(count)})
     case.run(way, {"path": "a"})
     assert case.ran == [arguments for _, arguments in case.asked]
 
 
-# --------------------------------------------------------------------------------------- nobody can be asked
+# ------------------------------------------------------------------------------------- no user can be asked
 
 SHELL_PACK = {"enableHooks": True, "use": ["hookline:shell"], "hooksConfig": {"log": {"enabled": False}}}
 
 
 @pytest.mark.req("DELTA-FLOW-005")
-@pytest.mark.attack("30.A6", "a question of a pack where nobody can be asked")
+@pytest.mark.attack("30.A6", "a question of a pack where no user can be asked")
 @pytest.mark.parametrize("way", ways())
 def test_a_pack_that_asks_in_vain_refuses(tmp_path: Path, way: str) -> None:
     """The tool does not run, and the result has the reason; also in the specification's trigger."""
@@ -335,7 +335,7 @@ SCRIPT = group({"type": "command", "name": "script", "command": 'printf \'{"deci
 
 
 @pytest.mark.req("DELTA-FLOW-005", "HOOK-182")
-@pytest.mark.attack("30.A6", "a question of a script where nobody can be asked")
+@pytest.mark.attack("30.A6", "a question of a script where no user can be asked")
 @pytest.mark.parametrize(("way", "runs"), [("triggers", True), ("session", False), ("sync", False)])
 def test_a_script_that_asks_in_vain_refuses_but_in_the_trigger(
     tmp_path: Path, way: str, runs: bool, capsys: pytest.CaptureFixture[str]
@@ -351,7 +351,7 @@ def test_a_script_that_asks_in_vain_refuses_but_in_the_trigger(
 @pytest.mark.attack("30.A6", "questions of a function and of another agent's hook in the specification's trigger")
 @pytest.mark.parametrize("kind", ["function", "claude", "script and function"])
 def test_only_scripts_pass_in_the_trigger(tmp_path: Path, kind: str) -> None:
-    """Whatever else asks is refused, also beside a script that asks."""
+    """Questions of anything else are refused, also beside a script that asks."""
     answer = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask"}}
     command = f"printf %s {shlex.quote(json.dumps(answer))}"
     claude = {"dialect": "claude", "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}}
@@ -396,7 +396,7 @@ def test_a_program_opts_out_explicitly(
 
 
 @pytest.mark.req("DELTA-FLOW-005")
-@pytest.mark.attack("30.A6", "an `on_ask` that is no function, as if it were a yes")
+@pytest.mark.attack("30.A6", "an `on_ask` that is not a function, as if it were a yes")
 @pytest.mark.parametrize("way", ways())
 @pytest.mark.parametrize("on_ask", [True, "yes", "deny", 1, False])
 def test_only_the_word_allow_opts_out(tmp_path: Path, way: str, on_ask: Any) -> None:
@@ -436,7 +436,7 @@ def _says(answer: Json) -> Json:
 
 
 @pytest.mark.req("DELTA-FLOW-001")
-@pytest.mark.attack("30.A2", "rewrite arguments to something that is no object")
+@pytest.mark.attack("30.A2", "rewrite arguments to something else than an object")
 @pytest.mark.parametrize("value", ["secret.txt", ["secret.txt"], 7, True])
 def test_a_rewrite_that_is_no_object_changes_nothing(work: Path, value: Any) -> None:
     """Guards and tool go on with the arguments from before."""

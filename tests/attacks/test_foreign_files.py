@@ -1,4 +1,4 @@
-"""Files of strangers that take for ever to read: settings of other agents, case files, transcripts."""
+"""Untrusted files that take very long to read: settings of other agents, case files, transcripts."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_slow_toml_is_refused(text: str) -> None:
 
 
 def test_ordinary_toml_is_read() -> None:
-    """Dots in texts, comments and numbers are no parts of a key."""
+    """Dots in texts, comments and numbers don't separate parts of a key."""
     text = f"""
     a = "{"x." * 50}"  # {"y." * 50}
     b = [{"1.5, " * 50}]
@@ -84,7 +84,7 @@ def test_guards_answer_beside_a_slow_file(tmp_path: Path, hookline_home: Path, t
     ids=["key", "keys", "tables", "outcomes"],
 )
 def test_a_slow_case_file_is_refused(text: str) -> None:
-    """With its name, and not more problems than a person reads."""
+    """With its name, and with few problems."""
     with pytest.raises(CaseFileError) as caught:
         read_text(text, "x.hooks.toml")
     assert len(caught.value.problems) <= 22
@@ -132,7 +132,7 @@ sys.exit(main(sys.argv[1:]))
     ],
 )
 def test_a_deadline_that_passes_is_a_deny(agent: str, event: str, expected: tuple[int, str]) -> None:
-    """Whatever holds up the bridge, the agent is told no in its own words."""
+    """Whatever holds up the bridge, the agent gets a denial in its own format."""
     asked: dict[str, Any] = {**QUESTION, "toolName": "bash", "toolArgs": {"command": "ls"}}
     got = subprocess.run(
         [sys.executable, "-c", _HANGING, "hook", agent, event, "--no-serve", "--deadline", "0.2"],

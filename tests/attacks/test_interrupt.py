@@ -92,7 +92,7 @@ class Target:
             start_new_session=True,
         )
         try:
-            # Before Python has set its handler, nobody can do anything about an interrupt.
+            # Before Python has set its handler, an interrupt can't be handled.
             until(lambda: _catches_interrupts(process.pid) or process.poll() is not None, "the start of Python")
             for delay in delays:
                 time.sleep(delay)
@@ -146,7 +146,7 @@ def _environ(process: Path) -> bytes:
 
 
 def _is_pythons(stderr: str) -> bool:
-    """True when Python was interrupted before the first lines of ours had set a handler: nothing can be done then."""
+    """True when Python was interrupted before the first lines of hookline had set a handler."""
     frames = [(file, int(line)) for file, line in _FRAME.findall(stderr)]
     return "Traceback" in stderr and all(
         file == "__init__.py" or (file == "__main__.py" and line < 20) for file, line in frames

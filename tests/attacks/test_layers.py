@@ -42,7 +42,7 @@ def messages(content: str, **more: Any) -> dict[str, Any]:
     return hook({"hookSpecificOutput": {"llm_request": request}})
 
 
-# Takes SECRET out of every message that it is told.
+# Takes SECRET out of every message of its input.
 REDACT = """python3 -c '
 import json, sys
 request = json.load(sys.stdin)["llm_request"]
@@ -54,7 +54,7 @@ if told != request["messages"]:
 def fire(
     directory: Path, event: str, fields: dict[str, Any], *, project: dict[str, Any], user: dict[str, Any]
 ) -> Verdict:
-    """What the event comes to with these two files, of which every hook is trusted."""
+    """Return the outcome of the event with these two files, of which every hook is trusted."""
     paths = SettingsPaths(
         project=directory / "project.json", user=directory / "user.json", system=directory / "system.json"
     )
@@ -105,7 +105,7 @@ def fire(
 )
 @pytest.mark.parametrize("is_chain", [False, True], ids=["parallel", "chain"])
 def test_a_users_guard_judges_what_will_run(tmp_path: Path, project: dict[str, Any], is_chain: bool) -> None:
-    """Whatever a project adds, evil arguments do not run."""
+    """With any hooks of a project, evil arguments do not run."""
     user = hooks("BeforeTool", hook(command=GUARD), sequential=is_chain)
     assert fire(tmp_path, "BeforeTool", CALL, project=project, user=user).blocked
 
@@ -122,7 +122,7 @@ def test_a_users_guard_judges_what_will_run(tmp_path: Path, project: dict[str, A
 def test_a_projects_rewrite_of_a_harmless_call_is_judged(
     tmp_path: Path, project: dict[str, Any], is_chain: bool
 ) -> None:
-    """A guard that runs at the same time as others of its file is still told what the project's hooks changed."""
+    """A guard that runs at the same time as others of its file still reads what the project's hooks changed."""
     user = hooks("BeforeTool", hook(command=GUARD), hook({}), sequential=is_chain)
     call = {"tool_name": "t", "tool_input": {"p": "harmless"}}
     assert fire(tmp_path, "BeforeTool", call, project=project, user=user).blocked
@@ -151,7 +151,7 @@ def test_a_copys_options_do_not_change_the_users_hook(tmp_path: Path, options: d
 
 
 def test_a_copys_timeout_does_not_give_the_users_guard_more_time(tmp_path: Path) -> None:
-    """A guard that must answer in 200 ms, or the call is blocked, has no more time if a project says so."""
+    """A guard that must answer in 200 ms, or the call is blocked, gets no more time by a project's settings."""
     slow = "cat >/dev/null; sleep 2"
     project = hooks("BeforeTool", hook(command=slow, timeout=60_000))
     user = hooks("BeforeTool", hook(command=slow, timeout=200, onError="block"))
@@ -160,7 +160,7 @@ def test_a_copys_timeout_does_not_give_the_users_guard_more_time(tmp_path: Path)
 
 @pytest.mark.req("HOOK-107")
 def test_a_projects_chain_does_not_keep_the_users_stop_from_being_heard(tmp_path: Path) -> None:
-    """The user's hooks run at the same time, so a block of one does not keep the other from running."""
+    """The user's hooks run at the same time, so a block of one does not skip the other."""
     user = hooks("BeforeTool", hook({"decision": "deny"}), hook({"continue": False, "stopReason": "halt"}))
     project = hooks("BeforeTool", hook({}), sequential=True)
     verdict = fire(tmp_path, "BeforeTool", CALL, project=project, user=user)
@@ -188,7 +188,7 @@ def test_a_projects_chain_does_not_keep_the_users_stop_from_being_heard(tmp_path
 )
 @pytest.mark.parametrize("is_chain", [False, True], ids=["parallel", "chain"])
 def test_a_users_redaction_reaches_what_is_sent(tmp_path: Path, project: dict[str, Any], is_chain: bool) -> None:
-    """Whatever a project does to the request, the secret is not in it in the end."""
+    """With any changes that a project makes to the request, the secret is not in it in the end."""
     user = hooks("BeforeModel", hook(command=REDACT), sequential=is_chain)
     verdict = fire(tmp_path, "BeforeModel", {"llm_request": REQUEST}, project=project, user=user)
     assert "SECRET" not in json.dumps(verdict.request)
@@ -197,7 +197,7 @@ def test_a_users_redaction_reaches_what_is_sent(tmp_path: Path, project: dict[st
 
 
 def test_a_hook_that_only_adds_a_system_message_keeps_a_redaction(tmp_path: Path) -> None:
-    """System messages alone are no conversation: the other hook's messages stay."""
+    """System messages alone are not a conversation: the other hook's messages stay."""
     note = hook({"hookSpecificOutput": {"llm_request": {"messages": [{"role": "system", "content": "be kind"}]}}})
     verdict = fire(
         tmp_path,

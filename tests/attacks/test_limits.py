@@ -82,7 +82,7 @@ def test_a_guard_that_reaches_a_limit_ends_and_blocks(
     started = time.monotonic()
     reason = _execute(_config(tmp_path, hook))
     assert reason.startswith(f"guard {said}")
-    assert time.monotonic() - started < 45  # a second of a processor that others use, too
+    assert time.monotonic() - started < 45  # a second of a processor that other processes also use
 
 
 def test_a_fork_bomb_is_stopped_by_its_limit() -> None:
@@ -121,7 +121,7 @@ def test_a_hook_without_network_can_not_send_anything(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare, which gives us such a system")
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare, which makes such a system, is missing")
 @pytest.mark.parametrize(("on_error", "blocked"), [("block", True), ("allow", False)])
 def test_where_there_are_no_namespaces_the_hook_does_not_run(tmp_path: Path, on_error: str, blocked: bool) -> None:
     """It fails with a message that says what to do, and its onError decides what that means."""
@@ -185,7 +185,7 @@ def _as_ordinary_user() -> list[str]:
         return [sys.executable]
     become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     if shutil.which("setpriv") is None:
-        pytest.skip("there is no setpriv to become an ordinary user")
+        pytest.skip("setpriv, which makes an ordinary user, is missing")
     program = "import hookline.engine.system, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
     for python in (sys.executable, f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"):
         tried = [*become, python, "-c", program]

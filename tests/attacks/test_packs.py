@@ -133,7 +133,7 @@ chmod 600 .env""".splitlines()
 
 @pytest.mark.attack("30.B4", "secrets in variables are sent, in data, addresses, headers, pipes and here-strings")
 def test_a_secret_variable_is_not_sent() -> None:
-    """A variable whose name says so is a secret, also after it was copied or printed."""
+    """A variable with the name of a secret is a secret, also after it was copied or printed."""
     assert [each for each in SENT if not found(each)] == []
     assert [each for each in NOT_SENT if found(each)] == []
 

@@ -97,7 +97,7 @@ def test_a_users_hook_can_not_change_the_policys_guard_before_it_runs(company: C
 
 @pytest.mark.parametrize("way", ["named settings", "settings in code", "a project without settings"])
 def test_no_way_in_is_without_the_policy(company: Company, project: Path, tmp_path: Path, way: str) -> None:
-    """Whatever a program or a person names as its settings."""
+    """Any settings that a program or a user names."""
     del company
     (tmp_path / "named.json").write_text("{}")
     options: dict[str, dict[str, Any]] = {
@@ -109,7 +109,7 @@ def test_no_way_in_is_without_the_policy(company: Company, project: Path, tmp_pa
 
 
 def test_agents_are_off_behind_a_bridge(company: Company, project: Path) -> None:
-    """Another agent's tool call is refused with the reason, also with settings of its own."""
+    """Another agent's tool call is refused with the reason, also with separate settings."""
     company.gives(company.switches(agents_off("incident 4711")))
     question = {
         "hook_event_name": "PreToolUse",

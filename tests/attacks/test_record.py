@@ -1,4 +1,4 @@
-"""Attacks on the record: a log that somebody changed, a hook that ends its parent, and what is no log at all."""
+"""Attacks on the record: a changed log, a hook that ends its parent, and files that are not logs."""
 
 import hashlib
 import json
@@ -125,7 +125,7 @@ def test_a_manipulated_line_is_found(path: Path, change: Callable[[list[bytes]],
 
 
 def test_a_hash_that_was_computed_again_accuses_the_next_record(path: Path) -> None:
-    """Whoever changes a record with its hash has to change all that follow."""
+    """To change a record with its hash, an attacker must change all that follow."""
 
     def forge(lines: list[bytes]) -> list[bytes]:
         before = json.loads(lines[1])["hash"]
@@ -226,7 +226,7 @@ def test_records_removed_during_a_session_are_found_without_a_head(path: Path, *
 def test_a_log_that_is_deleted_or_emptied_while_a_program_writes_is_found(
     path: Path, hide: Callable[[Path], object]
 ) -> None:
-    """Rotation removes the oldest file only when there are enough of them, so before that somebody else did it."""
+    """Rotation removes the oldest file only when there are enough of them; before that, another process did."""
     sink = FileSink(path, max_bytes=100_000, backups=2)
     record = OverrideRecord(level=LogLevel.INFO, message="x")
     sink.write_now(record)
@@ -242,7 +242,7 @@ def test_a_log_that_is_deleted_or_emptied_while_a_program_writes_is_found(
 
 
 def test_lines_of_an_older_version_are_counted(path: Path) -> None:
-    """They have no hashes; the chain begins behind them, and whoever strips hashes is found."""
+    """They have no hashes; the chain begins behind them, and removed hashes are found."""
     path.parent.mkdir()
     path.write_text('{"kind":"event","message":"old"}\n' * 7)
     write(path, max_bytes=100_000)
@@ -315,7 +315,7 @@ def test_a_torn_line_is_told_and_the_chain_goes_on(path: Path, cut: int) -> None
 
 
 def test_a_log_that_stays_locked_is_written_without_hashes(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Nobody can stop the agent by holding the lock, and what was written meanwhile is shown as not checked."""
+    """No process can stop the agent by holding the lock; records written in that time are shown as not checked."""
     write(path, 3, max_bytes=100_000)
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLD_LOCK, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

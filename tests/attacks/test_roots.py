@@ -60,7 +60,7 @@ def bridge() -> Bridge:
     return ask
 
 
-@pytest.mark.attack("30.F6", "a directory with .git or .llxprt of its own, in which a bridged agent works")
+@pytest.mark.attack("30.F6", "a directory with a .git or .llxprt in it, in which a bridged agent works")
 @pytest.mark.req("DELTA-PROC-004")
 @pytest.mark.parametrize("planted", ["git", "settings", "disabled", "both", "deep"])
 def test_a_nested_root_lifts_no_guard(planted: str, trusted: Path, bridge: Bridge) -> None:

@@ -126,7 +126,7 @@ def test_no_secret_of_a_hook_without_a_name_is_in_the_record_of_its_start(projec
 
 
 def test_a_model_cannot_hide_its_later_calls_by_calling_a_tool_s_name_a_secret(project: Path, tmp_path: Path) -> None:
-    """What was found under a secret's name is removed everywhere, except where readers look for a tool or a hook."""
+    """A value found under a secret's name is removed everywhere, except where readers look for a tool or a hook."""
     given = settings("true", {})
     given["hooks"]["BeforeTool"][0]["hooks"][0]["name"] = "no-rm.sh"
     names = f"A_TOKEN=some_tool B_TOKEN=no-rm.sh C_TOKEN={os.path.realpath(project)} D_TOKEN=decision"

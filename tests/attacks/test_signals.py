@@ -126,7 +126,7 @@ def test_an_embedding_program_loses_no_deny(
     assert done.stdout.strip() == "0", done.stdout + done.stderr
 
 
-@pytest.mark.attack("30.A1", "a hook whose exit status nobody can know")
+@pytest.mark.attack("30.A1", "a hook whose exit status can't be known")
 @pytest.mark.req("DELTA-PROC-003")
 @pytest.mark.parametrize("on_error", ["allow", "block"])
 @pytest.mark.parametrize("dialect", [None, "claude"])
@@ -143,10 +143,10 @@ def test_an_unknown_status_blocks(
     assert ("because its onError is block" in done.stderr) is (on_error == "block")
 
 
-@pytest.mark.attack("30.A1", "a worker that ends during an event, and whose exit status nobody can know")
+@pytest.mark.attack("30.A1", "a worker that ends during an event, and whose exit status can't be known")
 @pytest.mark.req("DELTA-PROC-003")
 def test_an_unknown_status_of_a_worker_blocks(project: Path, write_guard: Callable[..., None]) -> None:
-    """What it would have answered is not known either way, so the call is refused."""
+    """Its answer is not known in either case, so the call is refused."""
     write_guard("""echo '{"ready": true}'; read -r line; exit 2""", worker=True)
     code = PROGRAM.format(take=PROGRAMS["ignored"], project=str(project)).replace("range(10)", "range(1)")
     words = [sys.executable, "-c", code + "print(result.llm_content)\n"]

@@ -1,4 +1,4 @@
-"""A stranger's project that nobody has trusted: looking at it hurts nothing and takes no time."""
+"""An untrusted project: reading it changes nothing and takes no time."""
 
 import asyncio
 import json
@@ -274,7 +274,7 @@ def test_reading_settings_is_linear(flood: str, is_guest: bool, tmp_path: Path) 
 @pytest.mark.attack("13.2", "10,000 problems that appear during a session")
 @pytest.mark.parametrize("flood", ["no-groups", "hooks", "wrong-fields", "repeated-keys"])
 def test_a_flood_during_a_session_does_not_hold_the_loop(flood: str, project: Path, own_home: Path) -> None:
-    """The settings are taken over, the user's guard still denies, and the loop goes on within bounded time."""
+    """The settings are read, the user's guard still denies, and the event loop is free again within bounded time."""
     guard = command_of('echo \'{"decision": "deny", "reason": "guarded"}\'')
     write_settings(project, own_home, {})
     (own_home / ".llxprt" / "settings.json").write_text(

@@ -1,4 +1,4 @@
-"""Text of strangers on a terminal: it is shown, and it neither acts on the terminal nor poses as a line of hookline."""
+"""Untrusted text on a terminal: it is shown, and it neither acts on the terminal nor looks like a line of hookline."""
 
 import json
 import os
@@ -48,9 +48,9 @@ MARKDOWN = f"""{ATTACK}
 {END}"""
 HOOK = f"guard{ATTACK}"
 
-# Our colours, and the line of the progress bar, in which there is no text of a stranger.
+# hookline's colours, and the line of the progress bar, which has no untrusted text.
 _OURS = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m|\r\x1b\[K(?:\[[#.]+\] [\d/]+(?:, \d+ failed)?)?")
-# What prompt_toolkit and rich write to draw, without the sequences of the attack.
+# The sequences that prompt_toolkit and rich use to draw, without those of the attack.
 _DRAWING = re.compile(r"\x1b(?:\[(?!2J|35m)[0-9;?]*[A-Za-z]|[=>]|\([AB])")
 _HARMLESS = "\n\t"
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
@@ -71,12 +71,12 @@ class Row:
 
     words: tuple[str, ...]
     typed: str = ""
-    """What a person types; with it, or without `piped`, the command runs on a terminal."""
+    """The user's keys; with them, or without `piped`, the command runs on a terminal."""
     piped: str | None = None
-    """What stdin holds; stdout and stderr are pipes then, too."""
+    """The content of stdin; stdout and stderr are then also pipes."""
     trusted: bool = True
     says_nothing: bool = False
-    """True where no text of the stranger is shown."""
+    """True where none of the untrusted text is shown."""
     answers: bool = False
     """True where stdout is a pipe for the model's answer, so that each of its lines is the model's."""
 
@@ -428,7 +428,7 @@ class Stranger:
         self.names["id"] = next(found for line in log if (found := json.loads(line).get("id")))
 
     def hookline(self, call: Row, place: str) -> str:
-        """What a call shows, with home and state in this place."""
+        """Return the output of a call, with home and state in this place."""
         environ = {
             **{name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")},
             "HOME": str(self.base / place / "home"),
@@ -591,14 +591,14 @@ def _octal(text: str) -> str:
     return shlex.quote("".join(f"\\0{byte:03o}" for byte in text.encode()))
 
 
-# Ours begin in the first column, where no stranger's text can.
+# hookline's lines begin in the first column, where untrusted text never begins.
 _QUESTION = re.compile(rb"^(?:Allow|Trust) .*\[(?:N\]o:|y/N\]) ", re.MULTILINE)
-# What asks the terminal to mark pasted text; it is ours.
+# hookline asks the terminal to mark pasted text with this.
 _MARKING = re.compile(rb"\x1b\[\?2004[hl]")
 
 
 def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[str, str]) -> str:
-    """What the command writes, byte by byte, with stdin, stdout and stderr on one terminal."""
+    """Return the output of the command, byte by byte, with stdin, stdout and stderr on one terminal."""
     ours, theirs = pty.openpty()
     try:
         modes = termios.tcgetattr(theirs)
@@ -612,7 +612,7 @@ def _on_terminal(command: Sequence[str], typed: str, *, cwd: Path, env: Mapping[
             if select.select([ours], [], [], 0.02 if is_running else 0)[0]:
                 shown += os.read(ours, 65536)
             elif answered < min(len(answers), len(_QUESTION.findall(_MARKING.sub(b"", shown)))):
-                # An answer that is typed before the question counts for nothing.
+                # An answer that is typed before the question is not used.
                 os.write(ours, answers[answered])
                 answered += 1
             if time.monotonic() > deadline:
@@ -660,7 +660,7 @@ def test_whatever_a_command_shows_is_harmless(call: Row, stranger: Stranger, req
 def test_whatever_the_interactive_agent_shows_is_harmless(
     settings: str, refusals: int, last: str, stranger: Stranger, person: Callable[..., "Person"]
 ) -> None:
-    """In a conversation, too; and since nothing of a stranger begins in the first column, a question there is ours."""
+    """Also in a conversation: untrusted text never begins in the first column, so a question there is hookline's."""
     names = stranger.names
     words = ("agent", "--project", str(stranger.project), "--model", f"replay:{names['replay']}")
     here = person(*words, "--settings", names[settings], *(() if settings == "calm" else ("--yes",)))

@@ -33,7 +33,7 @@ def _hooks(event: str, *hooks: dict[str, Any], **options: Any) -> dict[str, Any]
 
 
 class Bench:
-    """A project and a user, and the installed command in a process of its own."""
+    """A project and a user, and the installed command as a process."""
 
     def __init__(self, project: Path, home: Path) -> None:
         self.project = project
@@ -55,7 +55,7 @@ class Bench:
         return " ".join(self.run(*words, **environ)[1].split())
 
     def json(self, *words: str, **environ: str) -> Any:
-        """What the command prints with `--json`."""
+        """Return the output of the command with `--json`."""
         return json.loads(self._run((*words, "--json"), environ).stdout)
 
     def trust_of(self) -> dict[str, str]:
@@ -127,7 +127,7 @@ def test_a_word_that_trust_can_not_cover_is_named(bench: Bench, uncovered: str) 
 
 
 def test_every_command_says_that_strict_trust_refuses_a_hook(bench: Bench, uncovered: str) -> None:
-    """With strict trust such a hook does not run, and nobody says that it does."""
+    """With strict trust such a hook does not run, and no command reports that it does."""
     bench.write(bench.user_file, {"hooksConfig": {"trust": "strict"}})
     refusal = f"hooksConfig.trust is strict, and trust can't cover {uncovered}; name its files plainly"
     for words in (["--yes"], []):
@@ -228,7 +228,7 @@ def test_the_agents_shell_can_not_decide_which_hooks_run(
 
 
 def test_without_a_terminal_a_decision_needs_a_yes(bench: Bench, decided: Callable[[], object]) -> None:
-    """Whatever has no terminal changes nothing unless it is told that a person means it."""
+    """A process without a terminal changes nothing without an option that stands for the user."""
     before = decided()
     for words in DECISIONS.values():
         code, said = bench.run(*words.replace(" --yes", "").split())
@@ -307,7 +307,7 @@ def test_a_store_through_a_mapping_ends_trust(bench: Bench, monkeypatch: pytest.
 
 
 def test_a_project_can_not_bring_its_own_trust(bench: Bench) -> None:
-    """A trust file inside the project is not believed, whoever wrote it; every command says why."""
+    """A trust file inside the project is not believed, whichever process wrote it; every command reports why."""
     bench.write(bench.project_file, _hooks("BeforeTool", {"command": "touch ran", "name": "theirs"}))
     bench.run("trust", "--all", "--yes")
     inside = bench.project / "state"
@@ -352,7 +352,7 @@ def _give_to_a_group(file: Path) -> None:
     file.chmod(0o664)
 
 
-# How somebody else could write to the user's settings: what is changed, and what is said.
+# Ways for another user to write to the user's settings: the change, and the message about it.
 OPEN_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "everybody": (lambda file: file.chmod(0o646), "can be written by other users"),
     "a-group": (_give_to_a_group, "can be written by other users"),
@@ -377,7 +377,7 @@ def _behind_a_link(file: Path) -> Path:
 
 @pytest.mark.parametrize("kind", OPEN_FILES)
 def test_settings_that_others_can_write_are_refused(bench: Bench, kind: str) -> None:
-    """The user's own hooks need no trust, so whoever can write the file could run anything."""
+    """The user's own hooks need no trust, so a user who can write the file could run anything."""
     if kind in NEEDS_ROOT and os.geteuid() != 0:
         pytest.skip("only root can give files away")
     change, why = OPEN_FILES[kind]
@@ -403,7 +403,7 @@ def test_settings_that_only_the_user_can_write_are_used(bench: Bench, mode: int)
 
 @contextmanager
 def _somebody(uid: int) -> Iterator[Path]:
-    """For a while this process is an ordinary user, with a directory of its own that it can reach."""
+    """For a while this process is an ordinary user, with a directory that it can reach."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         os.chown(folder, uid, -1)
@@ -447,7 +447,7 @@ def test_what_we_write_can_be_used_whatever_the_umask_is(bench: Bench, own_home:
 
 
 def test_doctor_warns_when_the_home_directory_is_a_checkout(bench: Bench, own_home: Path) -> None:
-    """Whoever can push to it could change the user's hooks, which need no trust."""
+    """A developer who can push to it could change the user's hooks, which need no trust."""
     bench.write(bench.user_file, {"enableHooks": True})
     assert "checkout" not in bench.says("doctor")
     (own_home / ".git").mkdir()

@@ -36,7 +36,7 @@ COVERED: list[tuple[str, dict[str, str], str]] = [
     ("cd sub && ./y.sh", {}, "sub/y.sh"),
     ("env -C sub ./y.sh", {}, "sub/y.sh"),
 ]
-# Commands that run files which nobody can list, each with the word that says so.
+# Commands that run files which can't be listed, each with the word that shows it.
 UNCOVERED = [
     ("find sub -type f -exec sh {} ';'", "-exec"),
     ("find sub -type f | sh", "sh"),

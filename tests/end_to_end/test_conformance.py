@@ -83,7 +83,7 @@ class Stage:
         return Config(self.project, session_id="conformance-session", settings=self.settings, **options)
 
     def observed(self) -> dict[str, Any]:
-        """What the scripts left behind: who ran, and what each was told."""
+        """Return the files that the scripts left: which hooks ran, and the input of each."""
         order = self.folder / "rec" / "order"
         told = {}
         for path in sorted((self.folder / "rec").glob("*/stdin")):
@@ -100,7 +100,7 @@ class Stage:
             expected = {**expected, "ran": sorted(expected["ran"])}
             actual = {**actual, "ran": sorted(actual["ran"])}
         if expected.get("methods") and actual.get("methods"):
-            # What speaks the SDK's types is asked in tests/formats/test_conformance.py.
+            # Questions about the SDK's types are in tests/formats/test_conformance.py.
             asked = {name: value for name, value in expected["methods"].items() if name in actual["methods"]}
             expected = {**expected, "methods": asked}
         wrong: list[str] = []
@@ -235,7 +235,7 @@ def actual_event(stage: Stage, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def methods(event: str, final_output: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What the final output answers to the questions that need no SDK."""
+    """Return the answers of the final output to the questions that need no SDK."""
     if final_output is None:
         return None
     output: DefaultHookOutput = EVENT_TABLE[HookEventName(event)].output(final_output)

@@ -1,4 +1,4 @@
-"""What hooks decide is shown to people and programs in every mode of `hookline agent`, and who decided it."""
+"""Every mode of `hookline agent` shows people and programs what hooks decided, and which hook it was."""
 
 import json
 import shlex
@@ -32,7 +32,7 @@ all_modes = pytest.mark.parametrize("mode", ["terminal", "prompt", "headless", "
 
 @dataclass(frozen=True)
 class Shown:
-    """What a run printed: `out` is the whole terminal, or stdout."""
+    """The output of a run: `out` is the whole terminal, or stdout."""
 
     out: str
     err: str = ""
@@ -43,7 +43,7 @@ class Shown:
         return next(one for one in reversed(given) if one.get("type", "result") == "result")
 
     def notices(self) -> list[str]:
-        """What a program is told besides, in the result or in the stream."""
+        """Further fields of the result or the stream, for programs."""
         given: list[dict[str, Any]] = [json.loads(line) for line in self.out.splitlines()]
         return [one["text"] for one in given if one.get("type") == "note"] or list(self.result()["notices"])
 
@@ -133,7 +133,7 @@ def test_programs_read_why_the_model_was_not_called(mode: str, scene: Scene) -> 
 
 @all_modes
 def test_a_hooks_response_is_shown_in_place_of_the_models(mode: str, scene: Scene) -> None:
-    """A block with a response shows the response; a program is also told that the model was not called."""
+    """A block with a response shows the response; a program also reads that the model was not called."""
     scene.hook("BeforeModel", {**BLOCK, "hookSpecificOutput": {"llm_response": OTHER_TEXT}})
     shown = scene.run(mode)
     if mode.endswith("json"):
@@ -170,7 +170,7 @@ def test_a_message_that_could_not_be_sent_goes_with_the_next_one(
 @all_modes
 @pytest.mark.parametrize(("code", "status"), [(0, "success"), (3, "error")])
 def test_a_suppressed_result_is_shown_nowhere(code: int, status: str, mode: str, scene: Scene) -> None:
-    """What AfterTool suppresses is hidden from people and programs; the transcript has it, as the model does."""
+    """A result that AfterTool suppresses is hidden from people and programs; the transcript and the model have it."""
     scene.hook("AfterTool", {"suppressOutput": True})
     shown = scene.run(mode, [calls(("run_shell_command", {"command": f"echo to''ken; exit {code}"}))], [says("Done.")])
     assert "token" not in shown.out + shown.err
@@ -241,7 +241,7 @@ def test_programs_read_who_blocked_each_call(mode: str, scene: Scene) -> None:
 
 @pytest.mark.parametrize("mode", ["headless", "piped", "json", "stream-json"])
 def test_an_ask_that_nobody_can_answer_is_a_refusal(scene: Scene, mode: str) -> None:
-    """Where there is no terminal, a hook's `ask` keeps the tool from running, also under --yes."""
+    """Without a terminal, a hook's `ask` refuses the call, also under --yes."""
     scene.hook("BeforeTool", {"decision": "ask", "reason": "Are you sure?"})
     shown = scene.run(mode, [WRITE], [says("Done.")])
     assert not (scene.project / "a.txt").exists()

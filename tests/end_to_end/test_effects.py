@@ -1,4 +1,4 @@
-"""What each answer of a hook does to a real run of `hookline agent`: every effect, and all that each event can do.
+"""Effects of each answer of a hook on a real run of `hookline agent`: every effect, and all that each event can do.
 
 The model is a replay file: it writes a file and then says that it is done. A run without effects is the baseline, and
 each case says what differs from it.
@@ -41,7 +41,7 @@ BASELINE: dict[str, Any] = {
     "history": ["go", "Writing.", "Done."],
 }
 NOT_RUN: dict[str, Any] = {"file": None, "input": None, "status": None, "llmContent": None, "display": None}
-"""What differs where the model made no call."""
+"""The differences where the model made no call."""
 
 
 class Scene:
@@ -68,7 +68,7 @@ class Scene:
         )
 
     def add_script(self, event: str, body: str, name: str = "tested") -> None:
-        """Adds a hook with a script of its own."""
+        """Adds a hook with a separate script."""
         script = self._write(body, f"{event}-{name}.sh")
         hook = {"type": "command", "command": str(script), "name": name}
         self._hooks.setdefault(event, []).append({"hooks": [hook]})
@@ -308,7 +308,7 @@ STOPS = [
     case("BeforeToolSelection", STOP, "stop", "HOOK-058", **NOT_CALLED, **NOT_RUN, **SILENT),
 ]
 
-# What the other cells of the table say: these answers change nothing where their event cannot do it.
+# The other cells of the table: these answers change nothing where their event does not support them.
 CELLS = [
     case("AfterTool", BLOCK, "cannot-block", "HOOK-178", llmContent=f"{WRITTEN}\n\n[System] Not here."),
     case("AfterModel", BLOCK, "cannot-block", "HOOK-180"),
@@ -338,7 +338,7 @@ CELLS = [
 def test_an_answer_has_its_effect_and_no_other(
     event: str, answer: Mapping[str, Any], changes: Mapping[str, Any], scene: Scene
 ) -> None:
-    """A hook's answer changes exactly what its event can change, and a stop or a block is no failure of the command."""
+    """A hook's answer changes exactly what its event can change; a stop or a block is not a failure of the command."""
     scene.add(event, answer)
     assert scene.outcome() == {**BASELINE, **changes}
 
@@ -361,7 +361,7 @@ def test_a_blocked_call_goes_from_executing_to_idle(scene: Scene) -> None:
 
 
 def test_a_rewrite_that_is_not_valid_fails_the_call(scene: Scene) -> None:
-    """Arguments that a hook broke are not run, the model is told, and the log says which hook it was."""
+    """Arguments that a hook broke are not run, the model reads that, and the log names the hook."""
     scene.add("BeforeTool", specific(tool_input={"content": 3}))
     outcome = scene.outcome()
     assert (outcome["file"], outcome["status"], outcome["exit"]) == (None, "error", 0)
@@ -371,7 +371,7 @@ def test_a_rewrite_that_is_not_valid_fails_the_call(scene: Scene) -> None:
 
 @pytest.mark.parametrize("event", ["AfterModel", "BeforeToolSelection"])
 def test_a_block_that_blocks_nothing_is_logged_with_advice(event: str, scene: Scene) -> None:
-    """Who writes a block where nothing can be blocked finds advice in the log."""
+    """A hook that blocks where nothing can be blocked gets advice in the log."""
     scene.add(event, BLOCK)
     scene.outcome()
     assert '"kind":"advice"' in scene.log()
@@ -380,7 +380,7 @@ def test_a_block_that_blocks_nothing_is_logged_with_advice(event: str, scene: Sc
 @pytest.mark.req("HOOK-159")
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_system_message_is_not_shown_to_the_person(event: str, scene: Scene) -> None:
-    """Whatever the event, the person who reads the text never sees it."""
+    """On every event, the user never sees the text."""
     scene.add(event, {"systemMessage": "Mind the gap."})
     done = scene.run()
     assert (done.returncode, done.stdout) == (0, "Writing.\nDone.\n")
@@ -389,7 +389,7 @@ def test_a_system_message_is_not_shown_to_the_person(event: str, scene: Scene) -
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_stop_reason_is_shown_to_the_person(event: str, scene: Scene) -> None:
-    """Whatever the event, the person reads why the agent stopped, once."""
+    """On every event, the user reads once why the agent stopped."""
     scene.add(event, STOP)
     done = scene.run()
     assert done.returncode == 0
@@ -398,7 +398,7 @@ def test_a_stop_reason_is_shown_to_the_person(event: str, scene: Scene) -> None:
 
 @pytest.mark.parametrize("event", ["AfterTool", "AfterModel"])
 def test_what_is_suppressed_is_not_shown_to_the_person(event: str, scene: Scene) -> None:
-    """Suppressed output is nowhere in what the person sees."""
+    """Suppressed output is nowhere in what the user sees."""
     scene.add(event, {"suppressOutput": True})
     done = scene.run()
     assert done.returncode == 0

@@ -91,7 +91,7 @@ def test_what_hooks_decide_goes_over_the_wire(project: Path, hook_script: HookSc
 
 @pytest.mark.req("HOOK-207")
 def test_a_broken_stream_is_exit_code_1(project: Path, hook_script: HookScript) -> None:
-    """An answer that breaks off is told, is not asked for again, is not kept, and AfterModel never hears of it."""
+    """A response that breaks off is reported, not requested again and not kept; AfterModel hooks don't get it."""
     hooks = {"AfterModel": hook_script("touch ran")}
     with gemini([[says("Hal", finish=None)]]) as (address, asked):
         done = run(address, project, hooks, "--session-id", "s1")

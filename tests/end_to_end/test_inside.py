@@ -1,4 +1,4 @@
-"""A guard that was written for Claude Code, in a project of ours: before and after the remedy that `check` gives."""
+"""A guard that was written for Claude Code, in a hookline project: before and after the remedy of `check`."""
 
 import json
 import os

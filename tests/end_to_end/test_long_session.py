@@ -25,7 +25,7 @@ MAX_GROWTH = 6 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a process holds."""
+    """The resources of a process."""
 
     memory: int
     files: int
@@ -34,7 +34,7 @@ class Footprint:
 
     @classmethod
     def of(cls, pid: int) -> Self:
-        """What it holds now."""
+        """Measure this process now."""
         process = Path(f"/proc/{pid}")
         tasks = list((process / "task").iterdir())
         return cls(
@@ -79,7 +79,7 @@ def test_a_long_conversation_stays_small(project: Path, person: "Callable[..., P
 
 
 def _at_rest(here: "Person") -> Footprint:
-    """What the program holds when it waits for a line, and AfterAgent hooks have had their time to end."""
+    """Measure the program when it waits for a line, after the time that AfterAgent hooks need to end."""
     here.say("/help")
     here.expect("Alt-Enter")
     deadline = time.monotonic() + 45

@@ -21,7 +21,7 @@ HookScript = Callable[..., Path]
 Seat = Callable[..., "Person"]
 
 PROMPT = "Tidy up, please."
-# What the hooks of an event answer; the others answer nothing.
+# The answers of an event's hooks; the others answer nothing.
 ANSWERS: dict[str, str] = {
     "BeforeTool": """case $input in
 *'"file_path":".env"'*) echo 'Not this one.' >&2; exit 2 ;;
@@ -66,7 +66,7 @@ true"""
         self._words = ["agent", "--settings", str(settings), "--model", f"replay:{replay}", "--yes"]
 
     def play(self, mode: str) -> dict[str, Any]:
-        """What hooks were told and what came of it, but for ids, times and the transcript's path."""
+        """The inputs of hooks and their effects, without ids, times and the transcript's path."""
         for folder in (self._told, self._state, self._project):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()

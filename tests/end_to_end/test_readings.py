@@ -8,9 +8,9 @@
     6   a system message becomes the system instruction
     7   a systemMessage beside a block, a stop or a bad rewrite reaches the model
     8   stop and reason are read in the same way on all events
-    9   blank texts are no texts
+    9   blank texts are ignored
     10  `fire` says what the agent would do
-    11  the next hook of a chain is told the request as it would be sent
+    11  the next hook of a chain reads the request as it would be sent
 
 The number is at the beginning of each test's name. `test_readings_embedded.py` has the others.
 """
@@ -292,7 +292,7 @@ BLANK_PERMISSION = {"reason": "Real.", **specific(permissionDecision="deny", per
 def test_09_blank_texts_are_none(
     event: str, answers: list[object], place: tuple[str, str], expected: str | None, bench: "Bench"
 ) -> None:
-    """`{"reason": "   "}` is no reason; the same holds for every text."""
+    """`{"reason": "   "}` is ignored, and so is every other blank text."""
     bench.answers(event, *answers)
     _, report = bench.fire(event, FIELDS[event])
     part, field = place
@@ -326,7 +326,7 @@ def test_10_fire_shows_that_an_empty_allow_list_allows_nothing(bench: "Bench") -
 
 
 def test_11_the_next_hook_is_told_the_request_as_it_would_be_sent(bench: "Bench") -> None:
-    """In a sequential BeforeModel the second hook is told the `config` that is sent: the request's and the first's."""
+    """In a sequential BeforeModel the second hook reads the `config` that is sent: the request's and the first's."""
     bench.answers("BeforeModel", specific(llm_request={"config": {"temperature": 0.5}}), sequential=True)
     bench.hook("BeforeModel", "cat > told", sequential=True)
     sent = asyncio.run(fire_before_model_hook(bench.config(), SDK_REQUEST)).modified_request

@@ -1,8 +1,8 @@
-"""What an embedding program sees: each test reproduces one reading that was wrong once, exactly as it was seen.
+"""Readings of the protocol by embedding programs: each test reproduces one that was wrong, exactly as it was seen.
 
-    12  hooks are told the value that an argument is, whatever its class
-    13  AfterTool hooks are told the arguments that the tool got, and parts as JSON
-    14  `execute_tool_with_hooks` raises nothing of ours
+    12  hooks read the value of an argument, of any class
+    13  AfterTool hooks read the arguments that the tool got, and parts as JSON
+    14  `execute_tool_with_hooks` raises no exception of hookline
     15  requests on the bus are answered
     16  the `is_*_input` predicates are true, and the bus agrees with them
     17  invalid hooks are logged as warnings
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 
 class Text(str):
-    """A text of a class of its own, as frameworks use them."""
+    """A text of a subclass, as frameworks use them."""
 
     __slots__ = ()
 
 
 class Number(int):
-    """A number of a class of its own."""
+    """A number of a subclass."""
 
     def __str__(self) -> str:
         return "a number"
@@ -63,7 +63,7 @@ def execute(bench: "Bench", arguments: Mapping[str, Any], tool: Any = done, **op
 
 
 def told(bench: "Bench") -> dict[str, Any]:
-    """What the hook with `cat > told` was told."""
+    """Return the input of the hook with `cat > told`."""
     fields: dict[str, Any] = json.loads((bench.project / "told").read_text())
     return fields
 
@@ -85,7 +85,7 @@ def test_12_a_guard_is_told_the_value_that_an_argument_is(
 
 
 def test_13_after_tool_is_told_the_arguments_that_the_tool_got(bench: "Bench") -> None:
-    """A tool that changes its arguments while it runs does not change what AfterTool hooks are told."""
+    """A tool that changes its arguments while it runs does not change the input of AfterTool hooks."""
 
     async def careless(arguments: dict[str, Any]) -> ToolResult:
         arguments["path"] = "changed"
@@ -109,7 +109,7 @@ def test_13_after_tool_is_told_parts_as_json(bench: "Bench") -> None:
 
 
 def test_14_a_validation_that_raises_is_contained(bench: "Bench") -> None:
-    """What `validate` raises does not get out: arguments that can't be checked are not run."""
+    """Exceptions of `validate` are caught: arguments that can't be checked are not run."""
 
     def validate(_arguments: Mapping[str, Any]) -> NoReturn:
         raise KeyError("no schema")
@@ -138,14 +138,14 @@ class Opaque(dict[str, Any]):
 
 
 def test_14_a_dict_subclass_among_the_arguments_is_contained(bench: "Bench") -> None:
-    """What copying a dict subclass raises does not get out, and the tool is run."""
+    """Exceptions of a dict subclass while it is copied are caught, and the tool runs."""
     bench.hook("BeforeTool", "cat > told")
     assert execute(bench, {"options": Fragile(all=True)}).llm_content == "done"
     assert told(bench)["tool_input"] == {"options": {"all": True}}
 
 
 def test_14_arguments_that_cannot_be_read_are_contained(bench: "Bench") -> None:
-    """What reading the arguments raises does not get out, and a tool that nobody could judge is not run."""
+    """Exceptions while the arguments are read are caught, and a tool that can't be judged does not run."""
     bench.hook("BeforeTool", "true")
     result = execute(bench, Opaque(path="a.txt"))
     assert result.error is not None

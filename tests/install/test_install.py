@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 
-# What pip and uv say without a network.
+# Messages of pip and uv without a network.
 _NO_INDEX = re.compile(
     "Max retries exceeded|NewConnectionError|Failed to fetch|error sending request|dns error|Could not connect"
     "|name resolution|Connection refused|No matching distribution found for hatchling"
@@ -31,7 +31,7 @@ _NO_INDEX = re.compile(
 
 
 def readme_lines() -> list[str]:
-    """The lines of "Install", without what is said about them."""
+    """The lines of "Install", without their comments."""
     section = re.search(r"^## Install\n(.*?)^## ", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     assert section
     lines = re.findall(r"^    (\S.*)$", section[1], re.MULTILINE)
@@ -55,7 +55,7 @@ class Newcomer:
         self.run(f"git clone -q '{ROOT}' '{self.clone}'", where=place)
 
     def run(self, command: str, *, where: Path | None = None, code: int = 0) -> str:
-        """What a command prints; by default in the clone, and a success."""
+        """Run a command, by default in the clone and with success, and return its output."""
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=where or self.clone,
@@ -73,7 +73,7 @@ class Newcomer:
         return shown
 
     def venv(self) -> None:
-        """An environment of its own, as for programs, in place of the last one."""
+        """A new environment, as for programs, in place of the last one."""
         self.run(f"rm -rf '{self.home}/venv' && python3 -m venv '{self.home}/venv'", where=self.home)
 
 
@@ -144,7 +144,7 @@ def test_a_wheel_for_another_machine(newcomer: Newcomer) -> None:
     place.mkdir()
     for command in ("hookline init", "hookline trust --all --yes", "hookline check --strict", "hookline test"):
         newcomer.run(command, where=place)
-    # What the pages write for an index: pip takes the one that is installed, and gets its extras.
+    # Pages that name the index: pip takes the installed package, and gets its extras.
     newcomer.run("pip install 'hookline[agent,ui]'", where=newcomer.home)
     assert "Examples:" in newcomer.run("hookline ui --help", where=newcomer.home)
 

@@ -1,4 +1,4 @@
-"""The commands of the documentation that last until they are interrupted, ask a person, or need a server or seconds."""
+"""The commands of the documentation that last until they are interrupted, ask the user, or need a server or seconds."""
 
 import json
 import os
@@ -21,14 +21,14 @@ from hookline.apps.cli.main import main
 pytestmark = [pytest.mark.install, pytest.mark.timeout(200)]
 ROOT = Path(__file__).parents[2]
 
-# What each prints when it is at work, and after that it is interrupted.
+# The output of each when it is ready; after that it is interrupted.
 LASTING = {
     "test --watch": "passed",
     "replay --follow --save live.hooks.toml": "Ctrl-C ends it",
     "doctor --prove claude": "claude",
     "ui": "http://127.0.0.1",
 }
-# Only a person at a terminal may do this; the last one is asked, too.
+# Only a user at a terminal may do this; the last one also asks.
 AT_A_TERMINAL = (
     "disable guard-secrets",
     "enable guard-secrets",
@@ -111,7 +111,7 @@ def test_it_goes_on_until_it_is_interrupted(command: str, site: Path) -> None:
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("command", AT_A_TERMINAL)
 def test_it_needs_a_person(command: str, person: Callable[..., Person]) -> None:
-    """At a terminal it does what the person says."""
+    """At a terminal it follows the user's answer."""
     if command.startswith("enable"):
         assert main(["disable", "guard-secrets", "--yes"]) == 0
     somebody = person(*shlex.split(command))
@@ -144,7 +144,7 @@ def test_the_cookbook_is_tested_in_the_sources() -> None:
 
 
 def test_the_agent_talks_to_a_server_of_ones_own(site: Path) -> None:
-    """The prompt comes from a pipe, as nobody is at a terminal here."""
+    """The prompt comes from a pipe, because there is no terminal here."""
     chunks = [
         {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice]}
         for choice in (

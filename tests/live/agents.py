@@ -26,7 +26,7 @@ class Place:
 
     @property
     def home(self) -> Path:
-        """The home of the person."""
+        """The user's home."""
         return self.root / "home"
 
     @property
@@ -73,7 +73,7 @@ class Agent:
     prepare: Callable[[Place, str, bool], None]
     """Writes the settings that have nothing to do with hooks; the last argument says whether tools may run unasked."""
     command: Callable[[str, bool], list[str]]
-    """What follows the program: the prompt, and whether tools may run unasked."""
+    """The words behind the program: the prompt, and whether tools may run without a question."""
     environ: Callable[[str], Mapping[str, str]]
     """Its own variables, with the address of the model."""
 

@@ -21,7 +21,7 @@ class Call:
 
 
 Turn = Sequence[Call | str]
-"""What the model answers to one request: tool calls and texts."""
+"""The model's answer to one request: tool calls and texts."""
 
 
 class Words(Protocol):
@@ -49,7 +49,7 @@ class Anthropic:
         return "/v1/messages" in path and "count_tokens" not in path and bool(body.get("tools"))
 
     def streams(self, path: str, body: Body) -> bool:  # noqa: ARG002 - the protocol's signature
-        """The request says so."""
+        """Read it from the request."""
         return body.get("stream") is True
 
     def answer(self, turn: Turn, number: int, *, streams: bool) -> bytes:
@@ -92,7 +92,7 @@ class Completions:
         return path.endswith("/chat/completions")
 
     def streams(self, path: str, body: Body) -> bool:  # noqa: ARG002
-        """The request says so."""
+        """Read it from the request."""
         return body.get("stream") is True
 
     def answer(self, turn: Turn, number: int, *, streams: bool) -> bytes:
@@ -164,7 +164,7 @@ class Gemini:
         return "enerateContent" in path and bool(body.get("tools"))
 
     def streams(self, path: str, body: Body) -> bool:  # noqa: ARG002 - the protocol's signature
-        """The address says so."""
+        """Read it from the address."""
         return "stream" in path
 
     def answer(self, turn: Turn, number: int, *, streams: bool) -> bytes:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""What is tried in every agent: the hooks, what the model does, what is broken, and what must never be seen."""
+"""The scenes for every agent: the hooks, the model's turns, the fault, and texts that must never be seen."""
 
 import json
 import re
@@ -11,11 +11,11 @@ from tests.live.agents import AGENTS, Agent, Place
 from tests.live.models import Call
 
 MARK = "MARK-7Q3"
-"""What a hook says; looked for in the model's requests and in what the person sees."""
+"""A hook's text; searched for in the model's requests and in the user's output."""
 SECRET = "ghp_" + "Zx9" * 12
 ORIGINAL = "echo original >> ran.txt"
 OUTPUT = "OUTPUT-5K8"
-"""What a command prints that a hook hides."""
+"""A command's output that a hook hides."""
 REWRITTEN = "echo rewritten >> ran.txt"
 
 DENY = f"echo {MARK} >&2; exit 2"
@@ -23,7 +23,7 @@ GUARD = f"""grep -q '"file_path":"[^"]*secret.txt"' && {{ {DENY}; }}; true"""
 EVERYWHERE = frozenset(AGENTS)
 GEMINI = frozenset({"gemini"})
 CODEX = frozenset({"codex"})
-# What most agents let pass; the docs say so.
+# Most agents let this pass, as the docs state.
 LATE = frozenset({"codex", "gemini", "copilot"})
 
 
@@ -46,15 +46,15 @@ class Scene:
     """One thing that is tried."""
 
     hooks: Mapping[str, str] = field(default_factory=dict)
-    """hookline's hooks: a shell text for each event of ours."""
+    """hookline's hooks: a shell text for each of its events."""
     settings: str | None = None
     """The person's hookline settings, if they are not made from `hooks`."""
     tool: Callable[[Agent], Call] = lambda agent: agent.shell_call(ORIGINAL)
-    """What the model calls."""
+    """The model's calls."""
     may_run: bool = False
     """Whether the tool may run as the model wanted it; if not, that is a fault, whatever was seen before."""
     unless: frozenset[str] = frozenset()
-    """Agents that can't keep the tool from running here."""
+    """Agents that can't block the tool here."""
     events: str | None = None
     """Our name of the only event that the bridge is installed for."""
     options: tuple[str, ...] = ()
@@ -62,10 +62,10 @@ class Scene:
     break_it: Callable[[Place, Path], None] | None = None
     """Changes the agent's settings file after the installation."""
     allowed: bool = True
-    """Whether the agent may run tools without asking; nobody is there to be asked."""
+    """True if the agent may run tools without asking, because there is no user."""
     environ: Mapping[str, str] = field(default_factory=dict)
     varies: frozenset[str] = frozenset()
-    """Agents in which only the tool's fate is sure, because events of theirs overtake each other."""
+    """Agents in which only the tool's fate is sure, because their events overtake each other."""
     only: frozenset[str] = EVERYWHERE
     """Agents that have such an event, or such a tool."""
 
@@ -136,7 +136,7 @@ SCENES: Mapping[str, Scene] = {
     "rewrite-prompt": Scene(hooks={"BeforeAgent": specific("BeforeAgent", prompt=MARK)}),
     "note-prompt": Scene(hooks={"BeforeAgent": specific("BeforeAgent", additionalContext=MARK)}, may_run=True),
     "note-start": Scene(hooks={"SessionStart": specific("SessionStart", additionalContext=MARK)}, may_run=True),
-    # Copilot CLI may ask about the prompt before it tells that the session starts.
+    # Copilot CLI may ask about the prompt before it reports the start of the session.
     "stop-start": Scene(hooks={"SessionStart": STOP}, varies=frozenset({"copilot"})),
     "go-on": Scene(hooks={"AfterAgent": f"grep -q '\"stop_hook_active\":true' || {{ {DENY}; }}"}, may_run=True),
     "stop-end": Scene(hooks={"AfterAgent": STOP}, may_run=True),

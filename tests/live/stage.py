@@ -16,7 +16,7 @@ from hookline.bridge.installation.entries import ENTRIES, settings_file
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a scene came to."""
+    """The outcome of a scene."""
 
     tool: str
     """`ran`, `ran rewritten`, `did not run`."""

@@ -30,7 +30,7 @@ class Desk:
         return run([HOOKLINE, *words], self.place, self.environ)
 
     def is_guarded(self, *, without: str | None = None, **more: str) -> bool:
-        """Whether the guard keeps the agent from running a command."""
+        """Return whether the guard blocks a command of the agent."""
         ran = self.place.project / "ran.txt"
         ran.unlink(missing_ok=True)
         self.model.requests.clear()
@@ -54,7 +54,7 @@ def at_desk(agent: Agent, place: Place) -> Iterator[Desk]:
 
 @pytest.mark.parametrize("agent", AGENTS, indirect=True)
 def test_from_install_to_uninstall(agent: Agent, place: Place) -> None:
-    """Before and after it the agent is not guarded; in between it is, and everything that reports about it says so."""
+    """Before and after it the agent is not guarded; in between it is, and every report shows that."""
     name = agent.name
     with at_desk(agent, place) as desk:
         file = user_file(name, place)
@@ -89,7 +89,7 @@ def test_a_projects_file_guards_too(agent: Agent, place: Place) -> None:
 
 @pytest.mark.parametrize("agent", ["codex"], indirect=True)
 def test_codex_runs_what_it_was_told_to_trust_and_status_says_so(agent: Agent, place: Place) -> None:
-    """Untrusted it is not run, in silence; `status` is where the person finds out."""
+    """Untrusted it is silently not run; `status` reports it to the user."""
     bypass = "--dangerously-bypass-hook-trust"
     with at_desk(agent, place) as desk:
         desk.hookline("bridge", "install", "codex")
@@ -103,7 +103,7 @@ def test_codex_runs_what_it_was_told_to_trust_and_status_says_so(agent: Agent, p
 
 
 def hashes(desk: Desk) -> dict[str, str]:
-    """What Codex itself would trust, by its own key."""
+    """Return what Codex itself would trust, by its key."""
     server = subprocess.Popen(
         [str(program_of(desk.agent)), "app-server"],
         cwd=desk.place.project,

@@ -1,4 +1,4 @@
-"""`hookline doctor --prove AGENT` with the real agent: the person runs the line that it prints."""
+"""`hookline doctor --prove AGENT` with the real agent: the user runs the line that it prints."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.live.models import Model, Turn
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
 
-# What the line needs here besides: a model that the stand-in is for, and trust that nobody is there to give.
+# The line also needs, here: a model for which there is a stand-in, and trust that no user can give.
 OFFLINE = {"codex": ["--dangerously-bypass-hook-trust"], "gemini": ["-m", "gemini-2.5-flash"]}
 
 
@@ -79,7 +79,7 @@ def person_with(agent: Agent, place: Place) -> Iterator[Person]:
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini"], indirect=True)
 def test_the_canary_is_denied_in_the_real_agent(agent: Agent, place: Place) -> None:
-    """The printed line works, the agent keeps to the deny, its own transcript says so, and no file stays."""
+    """The printed line works, the agent obeys the deny, its transcript shows that, and no file stays."""
     with person_with(agent, place) as person:
         assert person.hookline("bridge", "install", agent.name).exit_code == 0
         code, report = person.prove()

@@ -13,7 +13,7 @@ def test_the_docs_have_what_was_seen() -> None:
 
 
 def test_what_was_recorded_is_of_the_versions_that_we_name() -> None:
-    """Every agent that is said to be run was, in every scene."""
+    """Every agent that the tables claim to have run was run in every scene."""
     found = recorded()["agents"]
     assert {name: one["version"] for name, one in found.items()} == {
         name: checked.version for name, checked in HOSTS.items() if checked.was_run
@@ -35,7 +35,7 @@ def test_no_fault_was_recorded(agent: str) -> None:
 
 
 def test_every_row_of_the_docs_is_a_scene() -> None:
-    """And the scenes that are in no table are only those that show nothing of their own."""
+    """The only scenes that are in no table are those that show nothing by themselves."""
     rows = {scene for scene, *_ in (*EFFECTS, *FAILURES)}
     assert rows <= {*SCENES}
     assert {*SCENES} - rows == {"quiet", "deny-silent", "deny-file", "deny-patch", "secret", "no-server", "removed"}

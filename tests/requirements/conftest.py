@@ -28,7 +28,7 @@ class Scene:
         return Config(self.project, settings=settings, log_sinks=[self._sink], **options)
 
     def records(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """What was logged so far, of one kind or of all, as it would be in the file."""
+        """Return the records so far, of one kind or of all, as they would be in the file."""
         records = [record.to_dict() for record in self._sink.records]
         return [record for record in records if kind in (None, record.get("kind"))]
 

@@ -38,7 +38,7 @@ def ran(config: Config, tool: str) -> list[str | None]:
     ],
 )
 def test_a_broken_pattern_is_the_whole_name(scene: Any, matcher: str, matched: str, others: list[str]) -> None:
-    """What is no regular expression is compared as a text: the same, trimmed, whole and in the same case."""
+    """A matcher that is not a regular expression is compared as text: trimmed, as a whole and in the same case."""
     config = scene.config({"BeforeTool": [{"command": "true", "matcher": matcher}]})
     assert ran(config, matched) == ["true"]
     assert {tool: ran(config, tool) for tool in others} == {tool: [] for tool in others}
@@ -78,7 +78,7 @@ def test_a_command_runs_once_whatever_else_its_entries_say(
 @pytest.mark.req("HOOK-091")
 @pytest.mark.parametrize("other", ["TRUE=1 true", "true ", " true", "true;", "true true"])
 def test_commands_that_differ_in_any_way_both_run(scene: Any, other: str) -> None:
-    """Only the very same command is a duplicate; nobody guesses what a shell would make of another."""
+    """Only the same command is a duplicate; commands that a shell would read alike are not."""
     assert len(ran(scene.config({"BeforeTool": ["true", other]}), "ls")) == 2
     assert scene.records("skip") == []
 

@@ -125,7 +125,7 @@ def test_what_a_trigger_takes_and_returns(
 
 @pytest.mark.req("HOOK-150", "HOOK-151")
 def test_tool_triggers_pass_on_and_return(scene: Any, says: Any) -> None:
-    """The hooks are told what the trigger was given, and the merged answer comes back with its questions."""
+    """Hooks read the trigger's arguments, and the merged answer comes back with its questions."""
     answer = {"decision": "deny", "reason": "no"}
     config = scene.config({event: [f"cat > {event}; {says(answer)}"] for event in ("BeforeTool", "AfterTool")})
     before = asyncio.run(fire_before_tool_hook(config, "ls", {"path": "."}))
@@ -145,7 +145,7 @@ def test_tool_triggers_pass_on_and_return(scene: Any, says: Any) -> None:
 
 @pytest.mark.req("HOOK-141", "HOOK-152", "HOOK-153", "HOOK-154")
 def test_model_triggers_deal_in_sdk_types(scene: Any, says: Any) -> None:
-    """Callers give and get SDK types; the hooks are told the same in the stable form, and answer in it."""
+    """Callers pass and get SDK types; hooks read and answer the same in the stable form."""
     answers: dict[str, dict[str, Any]] = {
         "BeforeModel": {"hookSpecificOutput": {"llm_request": {"model": "other"}}},
         "AfterModel": {"hookSpecificOutput": {"llm_response": {"candidates": [{"content": {"parts": ["ha"]}}]}}},
@@ -175,7 +175,7 @@ def test_model_triggers_deal_in_sdk_types(scene: Any, says: Any) -> None:
 
 @pytest.mark.req("HOOK-141")
 def test_a_response_of_a_hook_is_of_the_sdk(scene: Any, says: Any) -> None:
-    """What takes the place of a model call is of the SDK's type, too."""
+    """A response in the model's place also has the SDK's type."""
     answer = {"decision": "block", "hookSpecificOutput": {"llm_response": HOOK_RESPONSE}}
     result = asyncio.run(fire_before_model_hook(scene.config({"BeforeModel": [says(answer)]}), make_request()))
     assert isinstance(result.synthetic_response, types.GenerateContentResponse)
@@ -236,7 +236,7 @@ COUNTS = {
 @pytest.mark.req("HOOK-143", "HOOK-147")
 @pytest.mark.parametrize("event", HookEventName)
 def test_no_fire_method_raises(scene: Any, event: HookEventName) -> None:
-    """Whatever an event is fired with, its method returns a result."""
+    """With any fields, the method of an event returns a result."""
     method = event.name.lower()
 
     async def main() -> list[AggregatedHookResult]:
@@ -310,7 +310,7 @@ MODEL_EVENTS = ("BeforeModel", "AfterModel", "BeforeToolSelection")
 def test_the_engine_changes_nothing_of_its_callers(
     scene: Any, says: Any, answer: dict[str, Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever hooks answer: arguments, results and conversation stay as they were given, and nothing is shown."""
+    """With any answers, arguments, results and conversation stay unchanged, and nothing is shown."""
     config = scene.config({event: [says(answer)] for event in ("BeforeTool", "AfterTool", *MODEL_EVENTS)})
     arguments = {"path": ".", "options": {"all": True}}
     response = {"llmContent": "a", "returnDisplay": "b", "metadata": {"lines": [1]}}
@@ -344,7 +344,7 @@ def test_the_engine_changes_nothing_of_its_callers(
 
 @pytest.mark.req("HOOK-217")
 def test_a_tool_s_own_result_stays_as_it_was(scene: Any, says: Any) -> None:
-    """What AfterTool hooks add is in the result that the caller gets, and not in the tool's."""
+    """Additions of AfterTool hooks are in the caller's result, and not in the tool's."""
     own = ToolResult(llm_content=[{"text": "a"}], return_display="b", metadata={"lines": [1]})
     before = deepcopy(own)
 
@@ -362,7 +362,7 @@ def test_a_tool_s_own_result_stays_as_it_was(scene: Any, says: Any) -> None:
 @pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
 @pytest.mark.parametrize("decision", ["allow", "deny"])
 def test_a_system_message_is_for_the_model_alone(scene: Any, says: Any, event: str, decision: str) -> None:
-    """The note is in what the model reads, also beside a block, and never in what the person is shown."""
+    """The model reads the note, also beside a block; the user never does."""
 
     async def tool(_: dict[str, Any]) -> ToolResult:
         return ToolResult(llm_content="done", return_display="Done.")
@@ -407,7 +407,7 @@ def wrong_inputs(good: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def answers_on_the_bus(config: Callable[[InProcessBus], Config], *messages: Message) -> list[Any]:
-    """What is answered to these requests, in turn."""
+    """Return the responses to these requests, in turn."""
 
     async def main() -> list[Any]:
         bus, answers = InProcessBus(), list[Any]()
@@ -452,7 +452,7 @@ def test_each_check_narrows_to_what_the_boundary_lets_in(scene: Any, event: Hook
 
 @pytest.mark.req("DELTA-HBUS-001")
 def test_the_types_of_the_bus() -> None:
-    """Requests and responses are told apart by their `type`, and have the fields of the contract, typed."""
+    """Requests and responses differ by their `type`, and have the typed fields of the contract."""
     assert {kind.name: kind.value for kind in MessageBusType} == {
         "HOOK_EXECUTION_REQUEST": "hook-execution-request",
         "HOOK_EXECUTION_RESPONSE": "hook-execution-response",

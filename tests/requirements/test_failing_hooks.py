@@ -78,7 +78,7 @@ def test_a_failed_hook_is_logged_as_a_warning(scene: Any, says: Any, event: str,
 def test_a_failure_blocks_only_if_its_hook_says_so(
     scene: Any, event: str, fire: Fire, command: str, on_error: str
 ) -> None:
-    """However a hook fails the operation goes on, unless its `onError` is `block`; then the failure is a deny."""
+    """After any failure of a hook the operation proceeds, unless its `onError` is `block`; then the failure denies."""
     hook = {"command": command, "onError": on_error, "timeout": 300, "name": "guard"}
     system = scene.config({event: [hook]}).get_hook_system()
 

@@ -9,7 +9,7 @@ import pytest
 
 from hookline import Config, fire_before_tool_hook
 
-# In a program of its own, because other tests leave threads and processes behind that would be seen here.
+# In a separate program, because other tests leave threads and processes behind that would be seen here.
 PROBE = """\
 import json
 import os

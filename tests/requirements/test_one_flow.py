@@ -39,12 +39,12 @@ NAMES = {"Subject": "topic", "TOPIC": "topic"}
 
 
 class Facts(NamedTuple):
-    """What one call came to."""
+    """The outcome of one call."""
 
     ran: tuple[Json, ...]
     asked: tuple[tuple[str, Json], ...]
     model: tuple[str, ...] | None
-    """What the model read as the call's result, by paragraphs; None where the host has words of its own for it."""
+    """The call's result as the model reads it, by paragraphs; None where the host has another text for it."""
     stops: bool
     log: tuple[Any, ...]
 
@@ -56,7 +56,7 @@ class Row:
     name: str
     events: Mapping[str, list[Json]]
     reply: bool | None = True
-    """None where nobody can be asked."""
+    """None where the program has no way to ask the user."""
     has_rules: bool = False
     """Whether the program has to normalize and validate arguments."""
 
@@ -71,7 +71,7 @@ class Row:
 
 @dataclass
 class Program:
-    """What the program around a call does: runs the tool, asks the user, and has rules for arguments."""
+    """The program around a call: it runs the tool, asks the user, and checks arguments."""
 
     row: Row
     project: Path
@@ -108,7 +108,7 @@ class Program:
         return Hooks(self.project, settings=self.row.settings, log_sinks=[self.memory], quiet=True, **options)
 
     def facts(self, model: Any, *, stops: bool) -> Facts:
-        """What the call came to."""
+        """The outcome of the call."""
         seen = None if model is None else tuple(part for part in str(model).split("\n\n") if part)
         return Facts(tuple(self.ran), tuple(self.asked), seen, stops, self.log())
 
@@ -140,7 +140,7 @@ def normalize(arguments: Mapping[str, Any]) -> Json:
 
 def validate(arguments: Mapping[str, Any]) -> str | None:
     """Topics are texts."""
-    return None if isinstance(arguments.get("topic"), str) else "topic is no text"
+    return None if isinstance(arguments.get("topic"), str) else "topic is not a text"
 
 
 # ------------------------------------------------------------------------------------------------------ hosts
@@ -214,7 +214,7 @@ class OwnToolBox(ToolBox):
     """Checks arguments by the program's rule."""
 
     def fault(self, tool: AgentTool, arguments: Mapping[str, Any]) -> str | None:
-        """What is wrong with them."""
+        """Return the problem of the arguments, or None."""
         return validate(arguments) if isinstance(tool, OwnTool) and tool.program.row.has_rules else None
 
 
@@ -274,7 +274,7 @@ def gateway(program: Program) -> Facts:
     with program.hooks() as hooks:
         answer, stops = asyncio.run(run(hooks))
     texts = [block["text"] for block in read_object(answer.result)["content"]]
-    # A stopped gateway says so in words of its own.
+    # A stopped gateway reports that with another text.
     return program.facts(None if stops else "\n\n".join(texts), stops=stops)
 
 
@@ -316,7 +316,7 @@ HOSTS: Mapping[str, Callable[[Program], Facts]] = {
 }
 # Programs that do not know the tool, so that they can't normalize or validate its arguments.
 WITHOUT_RULES = frozenset({"gateway", "bridge"})
-# A question that is left to the client, whose refusal these programs put in words of their own.
+# A question that is left to the client, whose refusal these programs word differently.
 ASKS_ELSEWHERE = frozenset({"gateway", "bridge"})
 
 
@@ -402,12 +402,12 @@ def _comparable(facts: Facts, host: str, row: Row) -> Facts:
 @pytest.mark.req("DELTA-FLOW-007")
 @pytest.mark.parametrize("row", rows(), ids=str)
 def test_every_program_does_the_same(tmp_path: Path, row: Row) -> None:
-    """What ran, what was asked, what the model saw and what the log says is the same in all of them."""
+    """All of them agree on what ran, what the user was asked, what the model read and what the log has."""
     expected = session(Program(row, tmp_path))
     for name, host in HOSTS.items():
         if row.has_rules and name in WITHOUT_RULES:
             continue
-        # The specification lets a script's question pass in its trigger functions if nobody can be asked.
+        # The specification lets a script's question pass in its trigger functions if the program can't ask the user.
         if row.reply is None and name == "triggers":
             continue
         facts = _comparable(host(Program(row, tmp_path)), name, row)

@@ -41,7 +41,7 @@ from hookline.testing.effects import Case, Conversation, Turn
 SYSTEM = "You help."
 NAMES = ("write_file", "delete_file")
 WRITE = ("write_file", {"path": "a.txt", "text": "x"})
-# Programs have words of their own for a tool that hooks took from the model.
+# Programs word the refusal of a tool that hooks took from the model differently.
 RESTRICTED = ("were restricted by", "restricted the tools")
 
 
@@ -54,7 +54,7 @@ class Sent(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a conversation came to."""
+    """The outcome of a conversation."""
 
     ran: tuple[tuple[str, str], ...]
     sent: tuple[Sent, ...]
@@ -88,7 +88,7 @@ class Program:
         return next(self.turns)
 
     def facts(self) -> Facts:
-        """What it came to."""
+        """The outcome of the call."""
         return Facts(tuple(self.ran), tuple(self.sent), frozenset(filter(None, self.shown)))
 
     def hooks(self) -> Hooks:
@@ -327,7 +327,7 @@ def rows() -> list[Any]:
 @pytest.mark.req("DELTA-FLOW-007")
 @pytest.mark.parametrize(("settings", "conversation"), rows())
 def test_every_program_does_the_same(tmp_path: Path, settings: Mapping[str, Any], conversation: Conversation) -> None:
-    """What ran, what the model was sent and offered, and what the user was shown is the same in all of them."""
+    """All of them agree on what ran, what the model was sent and offered, and what the user was shown."""
     came_to: dict[str, Facts] = {}
     for name, host in HOSTS.items():
         program = Program(settings, conversation, tmp_path)

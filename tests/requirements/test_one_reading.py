@@ -1,4 +1,4 @@
-"""Stop, reason, system message and suppression mean the same to everybody who is told of an event."""
+"""Stop, reason, system message and suppression mean the same to every caller that receives an event's result."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ INPUTS: dict[str, dict[str, Any]] = {
 
 
 class Reading(NamedTuple):
-    """What an answer comes to."""
+    """The meaning of an answer."""
 
     stop_reason: str | None = None
     message: str | None = None
@@ -76,7 +76,7 @@ def _note_in(text: str) -> str | None:
 
 
 async def told_to_the_caller(config: Config, event: str) -> tuple[bool, str | None, str | None, bool]:
-    """What the caller of the event's trigger is told: stop, stop reason, the note for the model, suppression."""
+    """Return what the caller of the event's trigger receives: stop, stop reason, note for the model, suppression."""
     if event in ("BeforeTool", "AfterTool"):
 
         async def tool(_: dict[str, Any]) -> ToolResult:

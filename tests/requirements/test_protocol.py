@@ -55,7 +55,7 @@ def test_hooks_are_told_what_the_tool_is_called_with(scene: Any) -> None:
 
 @pytest.mark.req("HOOK-062", "HOOK-144", "HOOK-215")
 def test_nobody_can_change_the_facts_of_the_session(scene: Any) -> None:
-    """What a request on the bus says about session, directory, time or event does not reach a hook."""
+    """A request on the bus can't set the session, directory, time or event that a hook reads."""
     false = {"session_id": "x", "cwd": "/", "timestamp": "x", "hook_event_name": "x", "transcript_path": "x"}
     bus = InProcessBus()
     config = scene.config({"BeforeAgent": ["cat > told"]}, message_bus=bus, session_id="s1")
@@ -119,7 +119,7 @@ def test_a_script_written_for_the_specification(
 @pytest.mark.req("HOOK-069")
 @pytest.mark.parametrize("code", [0, 1, 2])
 def test_stderr_decides_nothing(scene: Any, says: Any, code: int) -> None:
-    """Whatever the exit code, JSON on stderr is a text like any other; only exit 2 blocks, with it as the reason."""
+    """With any exit code, JSON on stderr is plain text; only exit 2 blocks, with it as the reason."""
     answer = {"decision": "deny", "continue": False, "hookSpecificOutput": {"tool_input": {"path": "/"}}}
     result = fire(scene.config({"BeforeTool": [f"{says(answer)} >&2; exit {code}"]}), path=".")
     output = result.final_output
@@ -222,7 +222,7 @@ def test_a_hook_needs_its_type_and_command(scene: Any, hook: dict[str, Any], run
 @pytest.mark.req("HOOK-157")
 @pytest.mark.parametrize("value", ["true", 1, None, [True], {}])
 def test_only_true_suppresses_and_only_false_stops(scene: Any, says: Any, value: Any) -> None:
-    """A value of another type asks for nothing, on the events that keep an answer's fields as they are, too."""
+    """A value of another type has no effect, also on the events that keep an answer's fields as they are."""
     answer = says({"suppressOutput": value, "continue": 0 if value == 1 else value})
     reply = types.GenerateContentResponse(
         candidates=[types.Candidate(content=types.Content(role="model", parts=[types.Part(text="ho")]))]

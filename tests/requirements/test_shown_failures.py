@@ -95,7 +95,7 @@ def test_a_failed_guard_is_shown_once(
 @pytest.mark.attack("30.A8", "a guard that fails without the user knowing")
 @pytest.mark.parametrize("agent", ["claude", "gemini", "codex"])
 def test_the_users_of_other_agents_see_it(project: Path, agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the agent's own message, once per session, also if each event has a process of its own."""
+    """In the agent's message, once per session, also if each event has a separate process."""
     file = project / "settings.json"
     file.write_text(json.dumps(settings("exit 3")))
     event = "BeforeTool" if agent == "gemini" else "PreToolUse"
@@ -119,7 +119,7 @@ def test_the_users_of_other_agents_see_it(project: Path, agent: str, monkeypatch
 
 
 @pytest.mark.req("DELTA-GUARD-004")
-@pytest.mark.attack("30.A7", "a function that fails, or answers with a value that is no answer")
+@pytest.mark.attack("30.A7", "a function that fails, or returns something else than an answer")
 @pytest.mark.parametrize("on_error", ["allow", "block"])
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_failed_function_is_shown_and_blocks_like_a_script(
     is_async: bool,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Once per session, with the function's name and place; its event is blocked where it says so."""
+    """Once per session, with the function's name and place; its event is blocked if its `on_error` is `block`."""
 
     async def check(event: Any) -> Any:
         return function(event)

@@ -13,7 +13,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "adapters.py"
 
 
 def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """What the program says."""
+    """Return the output of the program."""
     env = {**os.environ, **environ}
     return subprocess.run(
         [sys.executable, TOOL, *words], capture_output=True, text=True, check=False, timeout=150, env=env

@@ -39,6 +39,6 @@ def test_a_page_shows_what_the_rule_reports(rule: str, own_home: Path) -> None:
     found = [one for one in pages.findings_of(example, project) if one.rule == rule]
     assert found
     if rule == "run-skipped":
-        return  # its remedy is trust, which needs a person
+        return  # its remedy is trust, which needs a user
     again = pages.findings_of(example, project, is_right=True)
     assert [one.text for one in again if one.rule == rule] == []

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Each mutant is a test run of its own.
+# Each mutant is a separate test run.
 pytestmark = pytest.mark.timeout(120)
 
 SOURCE = '''\
@@ -82,7 +82,7 @@ def entry(requirement: str, function: str, at: str, to: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TinyProject:
-    """A project of its own with one module and its tests."""
+    """A separate project with one module and its tests."""
 
     root: Path
 
@@ -152,7 +152,7 @@ EXPLANATIONS = [
 
 
 def test_what_becomes_of_each_mutant(tiny: TinyProject) -> None:
-    """Only tests of its own requirements kill a mutant, what can't be tried is no success, and only copies change."""
+    """Only tests of its requirements kill a mutant, one that can't be tried is a failure, and only copies change."""
     before = tiny.files()
     code, output = tiny.mutate("".join(entry(*mutant) for mutant in MUTANTS.values()), "--unchecked")
     assert (code, verdicts(output)) == (1, EXPECTED)
@@ -204,7 +204,7 @@ def test_trivial_mutants_are_generated(tiny: TinyProject) -> None:
 
 
 def test_every_listed_mutant_applies_to_the_source_as_it_is() -> None:
-    """A mutant whose function is gone proves nothing: renaming a function means renaming it here, too."""
+    """A mutant whose function is gone proves nothing: rename it in the list together with the function."""
     command = [sys.executable, "-m", "tools.mutate", "--apply-only"]
     done = subprocess.run(command, cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE)
     assert done.returncode == 0, done.stdout

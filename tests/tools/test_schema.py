@@ -32,7 +32,7 @@ def written(tmp_path: Path) -> Path:
 
 
 def test_the_schemas_in_the_docs_are_up_to_date(written: Path) -> None:
-    """docs/schema/ holds exactly what the types say; `make schema` writes it anew."""
+    """docs/schema/ matches the types; `make schema` writes it."""
     committed = ROOT / "docs" / "schema"
     made = {file.name: file.read_text(encoding="utf-8") for file in written.glob("*.schema.json")}
     assert made.keys() == NAMES

@@ -15,7 +15,7 @@ REQUIREMENTS = """\
 | id | what holds | where |
 |---|---|---|
 | HOOK-001 | It begins. | engine |
-| HOOK-016a | It goes on. | engine |
+| HOOK-016a | It proceeds. | engine |
 | DELTA-HBUS-001 | It speaks. | agent |
 
 | id | merged into |
@@ -35,7 +35,7 @@ ALL_ENGINE_IDS = """
 
 @dataclass(frozen=True, slots=True)
 class ScratchProject:
-    """A project of its own with a page of requirements and one test file."""
+    """A separate project with a page of requirements and one test file."""
 
     root: Path
 
@@ -161,7 +161,7 @@ def test_check_page_accepts_a_fresh_page(project: ScratchProject) -> None:
 
 @pytest.mark.parametrize("written", ["", None], ids=["old", "missing"])
 def test_check_page_fails_on_a_stale_page(project: ScratchProject, written: str | None) -> None:
-    """`--check-page` fails when the page is missing or differs, and says how to mend it."""
+    """`--check-page` fails when the page is missing or differs, and prints the remedy."""
     if written is not None:
         project.page.write_text(written)
     code, lines = project.trace(ALL_ENGINE_IDS, "--check-page")
@@ -171,7 +171,7 @@ def test_check_page_fails_on_a_stale_page(project: ScratchProject, written: str 
 def test_tests_that_cannot_be_collected_fail(project: ScratchProject) -> None:
     """A broken test file is an error with pytest's own explanation, never a shorter list of tests."""
     code, lines = project.trace("import nowhere_to_be_found")
-    assert (code, lines[-1]) == (1, "the tests in tests could not be collected; mend the errors above first")
+    assert (code, lines[-1]) == (1, "the tests in tests could not be collected; fix the errors above first")
     assert any("nowhere_to_be_found" in line for line in lines)
 
 

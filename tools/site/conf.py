@@ -33,7 +33,7 @@ autodoc_mock_imports = [
     "pydantic_ai",
     "strands",
 ]
-# A mock has no version that could be too old, and stands in type hints such as `Message | None`.
+# A mock has no version that could be too old, and appears in type hints such as `Message | None`.
 Adapter.too_old = lambda _: None
 _MockObject.__or__ = _MockObject.__ror__ = lambda *_: Any
 
@@ -46,7 +46,7 @@ html_theme_options = {"footer_icons": []}
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
-    app.add_lexer("jsonc", JsonLexer)  # it reads comments, too
+    app.add_lexer("jsonc", JsonLexer)  # it also reads comments
     app.connect("autodoc-process-docstring", _mark_code)
 
 

@@ -8,7 +8,7 @@ CARD = re.compile(r"\b(?:\d[ -]?){15,16}\b")
 
 
 def guard(event: BeforeModel) -> None:
-    """Looks at the whole conversation: it is sent anew with each request."""
+    """Looks at the whole conversation, which is sent again with each request."""
     for message in event.messages:
         for number in CARD.findall(str(message.get("content"))):
             if _is_card([int(digit) for digit in re.sub(r"\D", "", number)]):

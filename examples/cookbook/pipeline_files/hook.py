@@ -1,4 +1,4 @@
-"""BeforeTool: has a person asked before files change that CI runs."""
+"""BeforeTool: asks the user before files change that CI runs."""
 
 import re
 
