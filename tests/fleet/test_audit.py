@@ -17,7 +17,6 @@ from hookline.apps.cli.main import main
 from hookline.apps.cli.report.fleet import audit_lines
 from hookline.fleet.health.status import judge
 from hookline.fleet.keys import MachineKey, add_pins, machine_key, read_pins
-from hookline.fleet.names import anchor_subject
 from hookline.fleet.nats.bucket import Latest
 from hookline.fleet.nats.jetstream import Stored
 from hookline.fleet.record.backlog import Cursor, next_batch
@@ -221,7 +220,7 @@ def test_records_without_any_signature_are_said_to_be_so(log: Path) -> None:
 
 def test_hostile_numbers_and_hashes_are_no_statement() -> None:
     data = KEY.sign(msgspec.structs.replace(state(PLACE, StatementKind.HEAD, Head(1, "x"))))
-    (found,) = read([Stored(anchor_subject("all", "m1"), data, {}, 0, 0.0)])
+    (found,) = read([Stored(PLACE.anchor, data, {}, 0, 0.0)])
     assert isinstance(found, Foreign)
 
 

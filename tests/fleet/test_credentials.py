@@ -14,7 +14,14 @@ from tests.fleet.credentials import Operator
 from tests.fleet.server import NatsServer, find_program
 
 from hookline.apps.cli.main import main
-from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS, ServerAddress, UnreachableError, audit_subject, inbox_of
+from hookline.fleet.names import (
+    AUDIT_STREAM,
+    AUDIT_SUBJECTS,
+    ServerAddress,
+    UnreachableError,
+    inbox_of,
+    record_subjects,
+)
 from hookline.fleet.nats.connection import close, connect, connected
 from hookline.fleet.nats.jetstream import make_stream, store
 
@@ -71,9 +78,9 @@ def test_credentials_let_in_and_have_the_permissions_of_the_sample(
             await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, num_replicas=1, max_age=3600, max_bytes=-1)
         client = await connect(machine, "test", on_change=said.append)
         try:
-            await store(client, audit_subject("all", "m1"), b"x", {})
+            await store(client, record_subjects("all", "m1")[0], b"x", {})
             assert said == []
-            await client.publish(audit_subject("all", "m2"), b"forged")
+            await client.publish(record_subjects("all", "m2")[0], b"forged")
             await until(lambda: any("ermissions violation" in line for line in said))
         finally:
             await close(client)

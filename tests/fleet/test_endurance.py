@@ -62,7 +62,6 @@ def service_of(log: Path, *addresses: str) -> Service:
 @contextmanager
 def running(service: Service) -> Iterator[Service]:
     thread = ServiceThread(service)
-    thread.start()
     try:
         yield service
     finally:

@@ -306,7 +306,6 @@ def test_the_service_sends_signs_and_says_that_it_lives(
     service = machine_service(lambda _words: None)
     assert service is not None
     thread = ServiceThread(service)
-    thread.start()
     try:
         wait_until((own_home / "heads").exists)
         wait_until(lambda: main(["fleet", "status"]) == 0 and "canary denied" in capsys.readouterr().out)
@@ -346,7 +345,6 @@ def test_a_canary_that_ends_while_a_sign_of_life_is_sent_is_in_the_next_one(
     monkeypatch.setattr(service, "_try_canaries", canary)
     monkeypatch.setattr("hookline.fleet.service.set_value", send)
     thread = ServiceThread(service)
-    thread.start()
     try:
         wait_until(lambda: main(["fleet", "status"]) == 0 and "canary denied" in capsys.readouterr().out, 20.0)
     finally:
@@ -496,11 +494,10 @@ def test_a_lock_keeps_two_services_apart(nats: NatsServer, own_home: Path) -> No
     first, second = machine_service(lambda _words: None), machine_service(said.append)
     assert first is not None
     assert second is not None
-    one, two = ServiceThread(first), ServiceThread(second)
-    one.start()
+    one = ServiceThread(first)
+    wait_until(lambda: default_log_path().with_name("hooks.jsonl.sent.lock").exists())
+    two = ServiceThread(second)
     try:
-        wait_until(lambda: default_log_path().with_name("hooks.jsonl.sent.lock").exists())
-        two.start()
         wait_until(lambda: said)
         assert "another process" in said[0]
     finally:
@@ -523,7 +520,6 @@ def test_records_go_even_if_signs_of_life_can_t(nats: NatsServer, own_home: Path
     service = machine_service(said.append)
     assert service is not None
     thread = ServiceThread(service)
-    thread.start()
     try:
         wait_until(lambda: service.sent >= 1)
         wait_until(lambda: said)
@@ -554,7 +550,6 @@ def test_the_canary_is_tried_once_a_day(nats: NatsServer, own_home: Path) -> Non
     assert len(tried) == 2  # once more, because another program may have used the same file
     for _ in range(2):
         thread = ServiceThread(service(CanaryResult(tried=1)))
-        thread.start()
         wait_until(lambda: read_canary(log) == CanaryResult(tried=1, time=getattr(read_canary(log), "time", "")))
         thread.stop()
     assert len(tried) == 3

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hookline.log.read.entry import LogQuery
-from hookline.log.read.reader import LogReader, Place
+from hookline.log.read.reader import LogReader, RecordPosition
 from hookline.log.read.statistics import Statistics
 
 ODD_LINES = [
@@ -105,7 +105,7 @@ def pages(reader: LogReader, query: LogQuery, size: int) -> Iterator[Any]:
         yield from page.entries
         if page.next is None:
             return
-        before = Place.parse(str(page.next))
+        before = RecordPosition.parse(str(page.next))
 
 
 @pytest.mark.parametrize("query", QUERIES)

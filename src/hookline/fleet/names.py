@@ -95,16 +95,6 @@ def machine_name(named: str | None = None) -> str:
     return named or os.uname().nodename
 
 
-def audit_subject(team: str, machine: str) -> str:
-    """Where a machine's records go."""
-    return f"hookline.audit.{token_of(team)}.{token_of(machine)}"
-
-
-def anchor_subject(team: str, machine: str) -> str:
-    """Where the signed heads of a machine's chain go; the same stream keeps them."""
-    return f"hookline.anchor.{token_of(team)}.{token_of(machine)}"
-
-
 def record_subjects(team: str | None = None, machine: str | None = None) -> tuple[str, str]:
     """The subjects of records and of signed statements: of one machine, of a team, or of all."""
     parts = ".".join("*" if name is None else token_of(name) for name in (team, machine))

@@ -1,7 +1,6 @@
 """Read what the company's server has: the heartbeats of machines, and records as a log."""
 
 import asyncio
-import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -14,13 +13,14 @@ from hookline.fleet.health.status import MachineStatus, judge, teams_of
 from hookline.fleet.keys import add_pins, read_listed, read_pins
 from hookline.fleet.names import MACHINES_BUCKET, UnreachableError, record_subjects, server_of
 from hookline.fleet.nats.bucket import Latest, latest_values
-from hookline.fleet.nats.connection import connected
+from hookline.fleet.nats.connection import connected, end_tasks
 from hookline.fleet.nats.jetstream import stored
 from hookline.fleet.policy.bucket import latest
 from hookline.fleet.policy.documents import ALL_TEAMS
 from hookline.fleet.policy.store import DocumentKind
 from hookline.fleet.record.message import arrivals
 from hookline.fleet.record.mirror import Mirror
+from hookline.runners.loop_thread import LoopThread
 from hookline.settings.decode.schema import FleetSettings
 from hookline.stderr import warn_user
 
@@ -127,26 +127,12 @@ async def _copy(client: "Client", mirror: Mirror, selection: FleetSelection, *, 
 @contextmanager
 def _following(fleet: FleetSettings, mirror: Mirror, selection: FleetSelection) -> Iterator[None]:
     """Copy new records in a thread."""
-    started = threading.Event()
-    stops: list[Callable[[], object]] = []
-
-    async def follow() -> None:
-        working = asyncio.create_task(_follow(fleet, mirror, selection))
-        loop = asyncio.get_running_loop()
-        stops.append(lambda: loop.call_soon_threadsafe(working.cancel))
-        started.set()
-        with suppress(asyncio.CancelledError):
-            await working
-
-    thread = threading.Thread(target=lambda: asyncio.run(follow()), name="hookline-fleet-records", daemon=True)
-    thread.start()
-    started.wait()
+    loop = LoopThread("hookline-fleet-records")
+    loop.submit(_follow(fleet, mirror, selection))
     try:
         yield
     finally:
-        for stop in stops:
-            stop()
-        thread.join(5.0)
+        loop.close(end_tasks)
 
 
 async def _follow(fleet: FleetSettings, mirror: Mirror, selection: FleetSelection) -> None:

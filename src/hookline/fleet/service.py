@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import threading
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -14,9 +13,10 @@ from hookline.fleet.health.heartbeat import EVERY_S, CanaryResult, Facts, Heartb
 from hookline.fleet.keys import machine_key
 from hookline.fleet.names import MACHINES_BUCKET, NoClientError, UnreachableError, server_of
 from hookline.fleet.nats.bucket import Bucket, set_value
-from hookline.fleet.nats.connection import close, connect
+from hookline.fleet.nats.connection import close, connect, end_tasks
 from hookline.fleet.record.shipper import Shipper, only_shipper
 from hookline.fleet.record.statement import place_of
+from hookline.runners.loop_thread import LoopThread
 from hookline.settings.decode.schema import FleetSettings
 
 if TYPE_CHECKING:
@@ -200,29 +200,16 @@ class ServiceThread:
     """The same service in a separate thread."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._ending: asyncio.Event | None = None
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="hookline-fleet", daemon=True)
+        self._loop = LoopThread("hookline-fleet")
+        self._ending = asyncio.Event()
+        self._work = self._loop.submit(service.run(self._ending))
 
-    def start(self) -> None:
-        """Begins; returns when it can be stopped again."""
-        self._thread.start()
-        self._started.wait()
-
-    def stop(self, timeout_s: float = _LAST_S + 3) -> None:
-        """Ends it, and waits for that within a bound."""
-        if self._loop is not None and self._ending is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended
-                self._loop.call_soon_threadsafe(self._ending.set)
-        self._thread.join(timeout_s)
-
-    async def _run(self) -> None:
-        self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
-        self._started.set()
-        with contextlib.suppress(NoClientError):  # `hookline doctor` reports it
-            await self._service.run(self._ending)
+    def stop(self) -> None:
+        """End the service, and wait for that within a bound."""
+        self._loop.call(self._ending.set)
+        with contextlib.suppress(TimeoutError, NoClientError):  # `hookline doctor` reports a missing client
+            self._work.result(_LAST_S + 3)
+        self._loop.close(end_tasks)
 
 
 class DedupedNotifier:

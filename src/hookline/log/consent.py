@@ -1,6 +1,7 @@
 """The record of a user's decision about whether a hook may run."""
 
 import os
+import pwd
 from typing import Any
 
 from hookline.protocol.records import Consent, ConsentRecord, LogLevel
@@ -26,8 +27,6 @@ def consent_record(action: Consent, *, via: str, hook: str, **more: Any) -> Cons
 def user_name() -> str:
     """Return the name of the user who runs this program, or the user's number if the system has no name for it."""
     # Not getpass.getuser, which believes the environment.
-    import pwd  # noqa: PLC0415 - decisions are rare
-
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

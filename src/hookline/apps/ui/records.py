@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.errors import UsageError
 from hookline.log.read.entry import LogEntry, LogQuery, outcome_word
-from hookline.log.read.reader import LogReader, Place
+from hookline.log.read.reader import LogReader, RecordPosition
 from hookline.log.read.statistics import EVENTS, activity
 from hookline.log.read.timespec import read_when
 from hookline.protocol.answers import or_none, read_stdout
@@ -70,7 +70,7 @@ def timeline(log: Path, params: Mapping[str, str]) -> Row:
     """Return a page of the timeline, newest first, and the position of the next page."""
     query = read_query(params)
     before = params.get("before")
-    place = Place.parse(before) if before else None
+    place = RecordPosition.parse(before) if before else None
     if before and place is None:
         raise UsageError(f"{before} is not a position in the log")
     count = int(_number("count", params.get("count")) or _ROWS)
@@ -105,7 +105,7 @@ def projects(log: Path) -> list[str]:
 
 def story(log: Path, session: str, before: str | None) -> Row:
     """Return the records of a session, oldest first; `next` is the position of earlier ones."""
-    place = Place.parse(before) if before else None
+    place = RecordPosition.parse(before) if before else None
     with LogReader(log) as reader:
         page = reader.page(LogQuery(session=session, kinds=_STORY | _RUN), MAX_ROWS, place)
         summary = reader.sessions().get(session)

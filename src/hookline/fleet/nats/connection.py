@@ -94,6 +94,15 @@ def end_if_cancelled() -> None:
         raise asyncio.CancelledError
 
 
+async def end_tasks() -> None:
+    """Cancel all other tasks of the loop, and wait for them within a bound."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_CLOSE_S)
+
+
 def asks_who_connects(client: "Client") -> bool:
     """Whether the server lets in only those that prove who they are, so that it can know who sends a message."""
     info: dict[str, Any] = client._server_info  # noqa: SLF001 - the client shows only parts of it

@@ -83,7 +83,7 @@ class Follower:
                 raise
             except UnreachableError as error:
                 self._report_problem(str(error))
-                await asyncio.sleep(_BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)] * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+                await asyncio.sleep(_BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)] * _jitter(0.5, 1.5))
                 failures += 1
             else:
                 failures = 0
@@ -116,14 +116,14 @@ class Follower:
         loop = asyncio.get_running_loop()
         await self._look(client)
         self._report_back()
-        poll_at = loop.time() + self._poll_s * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        poll_at = loop.time() + self._poll_s * _jitter(0.5, 1.0)
         while True:
             # Not `wait_for`, which loses a cancellation on Python 3.11 if the event comes just then.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._alive_s):
                     await self._woken.wait()
             if self._woken.is_set():
-                await asyncio.sleep(random.uniform(0, self._spread_s))  # noqa: S311 - no secret
+                await asyncio.sleep(self._spread_s * _jitter(0.0, 1.0))
                 self._woken.clear()
                 await self._look_until_new(client)
             elif loop.time() >= poll_at or self._is_late:
@@ -214,6 +214,10 @@ class Follower:
         if self._last_problem and "it has no bucket" not in self._last_problem:
             self._tell(PolicyUpdate(f"policy: connected to {self._server.shown} again"))
             self._last_problem = ""
+
+
+def _jitter(least: float, most: float) -> float:
+    return random.uniform(least, most)  # noqa: S311 - machines must only not act at the same moment
 
 
 def describe(taken: Taken) -> str:

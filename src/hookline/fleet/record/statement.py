@@ -12,7 +12,7 @@ import msgspec
 from hookline.errors import UsageError
 from hookline.files import open_regular
 from hookline.fleet.keys import Opened, open_signed
-from hookline.fleet.names import anchor_subject, audit_subject, machine_name, token_of
+from hookline.fleet.names import machine_name, record_subjects, token_of
 from hookline.log.consent import user_name
 from hookline.log.write.chain import Head
 from hookline.protocol.text.json_text import utc_timestamp
@@ -51,12 +51,12 @@ class RecordPlace(msgspec.Struct, frozen=True):
     @property
     def audit(self) -> str:
         """The subject of its records."""
-        return audit_subject(self.team, self.source.machine)
+        return record_subjects(self.team, self.source.machine)[0]
 
     @property
     def anchor(self) -> str:
         """The subject of its signed statements."""
-        return anchor_subject(self.team, self.source.machine)
+        return record_subjects(self.team, self.source.machine)[1]
 
 
 def place_of(fleet: FleetSettings, log: Path) -> RecordPlace:

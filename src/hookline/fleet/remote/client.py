@@ -12,7 +12,7 @@ import msgspec
 
 from hookline.errors import NoAnswerError
 from hookline.fleet.names import ServerAddress, UnreachableError, machine_name, server_of
-from hookline.fleet.nats.connection import asks_who_connects, close, connect, connected
+from hookline.fleet.nats.connection import asks_who_connects, close, connect, connected, end_tasks
 from hookline.fleet.remote.channel import Channel
 from hookline.fleet.remote.protocol import CLAIM_TIMEOUT_S
 from hookline.protocol.answers import text_of
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _REST_S = 2.0
 # How much longer than the deadline of an event we wait for the thread of the connection, which keeps it.
 _LOST_S = 5.0
-_CLOSING_S = 1.0
 _LONGEST_TIMER_S = 86400.0
 # The fields about the session that every hook input has; a request has them as the facts of its client.
 _FACTS = ("session_id", "cwd", "timestamp", "hook_event_name", "transcript_path")
@@ -222,11 +221,7 @@ def outcome_of(message: Message, job: RemoteJob) -> ChildOutcome:
 def _end(loop: LoopThread, connection: _Connection, *, wait: bool = False) -> None:
     async def last() -> None:
         await connection.close()
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        if left:
-            await asyncio.wait(left, timeout=_CLOSING_S)
+        await end_tasks()
 
     loop.close(last, wait=wait)
 

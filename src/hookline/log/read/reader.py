@@ -17,18 +17,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from hookline.extensions import lazy_module
 from hookline.log.files import LogFile, open_all, open_one, opened
 from hookline.log.read.entry import ENDS, LogEntry, LogQuery, decode_block, ended_in
 from hookline.protocol.text.json_text import parse_json
 
 if TYPE_CHECKING:
+    from hookline.log.read import statistics
     from hookline.log.read.statistics import SessionSummary, Statistics
-
+else:
+    statistics = lazy_module("hookline.log.read.statistics")
 
 _POLL_S = 0.2
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """Where a record stands, even after its file was rotated."""
 
     inode: int
@@ -39,7 +42,7 @@ class Place(NamedTuple):
         return f"{self.inode:x}.{self.offset:x}"
 
     @classmethod
-    def parse(cls, text: str) -> "Place | None":
+    def parse(cls, text: str) -> "RecordPosition | None":
         """The place that was written so; None for any other text."""
         inode, _, offset = text.partition(".")
         try:
@@ -52,7 +55,7 @@ class Page(NamedTuple):
     """Some records, the newest first."""
 
     entries: list[LogEntry]
-    next: Place | None
+    next: RecordPosition | None
     """The `before` of the page after this one; None on the last page."""
 
 
@@ -66,14 +69,14 @@ class _Found(NamedTuple):
     number: int
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RecordPosition:
         at, number = self.offset, -1
         for line in self.block.split(b"\n"):
             number += bool(line.strip())
             if number == self.number:
                 break
             at += len(line) + 1
-        return Place(self.file.identity[1], at)
+        return RecordPosition(self.file.identity[1], at)
 
 
 class LogReader:
@@ -124,7 +127,7 @@ class LogReader:
         """Return the latest of these records, oldest first; reads only as much of the log as needed."""
         return self.page(query, count).entries[::-1]
 
-    def page(self, query: LogQuery, count: int, before: Place | None = None) -> Page:
+    def page(self, query: LogQuery, count: int, before: RecordPosition | None = None) -> Page:
         """Return so many of these records, the newest first: of the whole log, or of the part before a place."""
         entries: list[LogEntry] = []
         for found in self._newest_first(query, before) if count > 0 else ():
@@ -149,21 +152,19 @@ class LogReader:
 
     def sessions(self, count: int | None = None) -> "dict[str, SessionSummary]":
         """Return the sessions by their ids, the one with the latest record first."""
-        from hookline.log.read.statistics import count_sessions  # noqa: PLC0415 - not needed by `hookline log`
-
-        found = count_sessions(entry for block in self._blocks() for entry in decode_block(block) if entry is not None)
+        found = statistics.count_sessions(
+            entry for block in self._blocks() for entry in decode_block(block) if entry is not None
+        )
         latest = sorted(found.items(), key=lambda item: item[1].last, reverse=True)
         return dict(latest[:count])
 
     def statistics(self, query: LogQuery) -> "Statistics":
         """Return the numbers of the hooks and events that the wanted records are about."""
-        from hookline.log.read.statistics import Statistics  # noqa: PLC0415 - not needed by `hookline log`
-
-        statistics, unreadable_before = Statistics(), self.unreadable
+        found, unreadable_before = statistics.Statistics(), self.unreadable
         for entry in self._wanted(query):
-            statistics.add(entry)
-        statistics.unreadable = self.unreadable - unreadable_before
-        return statistics
+            found.add(entry)
+        found.unreadable = self.unreadable - unreadable_before
+        return found
 
     def follow(self, query: LogQuery, *, wait: Callable[[], None] = lambda: time.sleep(_POLL_S)) -> Iterator[LogEntry]:
         """Yield the wanted records that are written from now on, but no starts; calls `wait` when there is none."""
@@ -199,7 +200,7 @@ class LogReader:
             self._files.append(current)
             yield from current.blocks()
 
-    def _newest_first(self, query: LogQuery, before: Place | None) -> Iterator[_Found]:
+    def _newest_first(self, query: LogQuery, before: RecordPosition | None) -> Iterator[_Found]:
         """Yield the wanted records before a place; none if its file was removed, as all older ones were then."""
         ended = set[str]()
         is_before = before is None

@@ -14,7 +14,7 @@ _UNLINKED = "has no sequence number and hash: inserted, changed, or written whil
 _INCOMPLETE = "is incomplete: a program was ended, or the disk was full, while it wrote this"
 
 
-class Finding(msgspec.Struct, frozen=True):
+class ChainFault(msgspec.Struct, frozen=True):
     """A place in the log that is not as hookline wrote it."""
 
     message: str
@@ -37,8 +37,8 @@ class Verification(msgspec.Struct, rename="camel"):
     """The latest of the given heads that is in the log."""
     forgotten: int = 0
     """How many of the given heads are older than everything that is kept."""
-    findings: list[Finding] = []
-    incomplete: list[Finding] = []
+    findings: list[ChainFault] = []
+    incomplete: list[ChainFault] = []
     """Lines that were cut short; they have no part in the chain."""
 
 
@@ -59,7 +59,7 @@ def verify_log(path: Path, heads: Sequence[Head] = (), *, backups: int | None = 
                     _check_unlinked(line, file, number, done)
                     continue
                 if message := chain.check(link):
-                    done.findings.append(Finding(message, str(file.path), number))
+                    done.findings.append(ChainFault(message, str(file.path), number))
                 done.records += 1
                 done.first = done.first or link.seq
                 done.last = Head(link.seq, link.hash)
@@ -67,7 +67,7 @@ def verify_log(path: Path, heads: Sequence[Head] = (), *, backups: int | None = 
                     kept |= {Head(link.seq, link.hash), Head(0, link.hash)}
     if done.first is not None and done.first > 1 and backups is not None and done.files <= backups:
         why = f"rotation keeps {backups} older files, and there are {done.files - 1}"
-        done.findings.insert(0, Finding(f"the records before record {done.first} are missing: {why}"))
+        done.findings.insert(0, ChainFault(f"the records before record {done.first} are missing: {why}"))
     _check_heads(heads, kept, done)
     return done
 
@@ -154,9 +154,9 @@ def _check_unlinked(line: bytes, file: LogFile, number: int, done: Verification)
         done.without_hash += 1
         return
     if not is_record(line):
-        done.incomplete.append(Finding(_INCOMPLETE, str(file.path), number))
+        done.incomplete.append(ChainFault(_INCOMPLETE, str(file.path), number))
         return
-    done.findings.append(Finding(_UNLINKED, str(file.path), number))
+    done.findings.append(ChainFault(_UNLINKED, str(file.path), number))
 
 
 def is_record(line: bytes) -> bool:
@@ -175,7 +175,7 @@ def _check_heads(heads: Sequence[Head], kept: set[Head], done: Verification) -> 
             done.forgotten += 1
         else:
             which = f"the head {head.seq} ({head.hash[:12]}…)" if head.seq else f"the head {head.hash[:12]}…"
-            done.findings.append(Finding(f"{which} is not in the log: its end was cut off, or it was replaced"))
+            done.findings.append(ChainFault(f"{which} is not in the log: its end was cut off, or it was replaced"))
 
 
 def _lines(file: LogFile) -> Iterator[bytes]:

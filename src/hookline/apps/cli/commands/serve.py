@@ -103,8 +103,4 @@ def fleet_thread() -> "ServiceThread | None":
     except (HooklineError, OSError) as error:
         warn_user(f"this machine's records are not sent: {error}")
         return None
-    if service is None:
-        return None
-    thread = fleet_service.ServiceThread(service)
-    thread.start()
-    return thread
+    return None if service is None else fleet_service.ServiceThread(service)

@@ -9,7 +9,7 @@ import msgspec
 from hookline.apps.cli.report.printer import print_report
 from hookline.apps.cli.report.style import style
 from hookline.errors import HooklineError, UsageError
-from hookline.log.read.verify import Finding, Verification, verify_log
+from hookline.log.read.verify import ChainFault, Verification, verify_log
 from hookline.log.write.chain import Head
 from hookline.protocol.text.readable import one_line, plural, show_place
 
@@ -103,6 +103,6 @@ def _unchecked(done: Verification) -> Iterator[str]:
         yield f"whether records {ways}; keep hashes elsewhere (--save FILE) and compare with them (--head FILE)"
 
 
-def _show(finding: Finding) -> str:
+def _show(finding: ChainFault) -> str:
     place = "" if finding.file is None else f"{show_place(finding.file, finding.line)}: "
     return one_line(f"{place}{finding.message}")
