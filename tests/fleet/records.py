@@ -53,7 +53,7 @@ def write_log(path: Path, numbers: range, *, max_bytes: int = 10**9, backups: in
 
 
 def write_trial(path: Path, text: str = "tried", *, number: int = 1) -> None:
-    """Appends an event with a hook on trial that would have blocked; `text` is everything that a stranger writes."""
+    """Appends an event with a hook on trial that would have blocked; `text` is used for every untrusted field."""
     common: dict[str, Any] = {"fire": f"t{number}", "event": "BeforeTool", "subject": text, "session": text}
     texts = {"stdin": json.dumps({"tool_input": {"command": text}}), "stdout": "", "stderr": text}
     run = HookRecord(
@@ -82,7 +82,7 @@ def shipper(log: Path, *, place: RecordPlace = PLACE, key: MachineKey = KEY, **m
 
 
 def with_server(nats: NatsServer, work: Callable[[Any], Coroutine[Any, Any, Found]]) -> Found:
-    """What a coroutine returns that gets a connection."""
+    """Run a coroutine with a connection, and return its result."""
 
     async def go() -> Found:
         async with connected(nats.server, "test") as client:
@@ -125,7 +125,7 @@ def send_all(nats: NatsServer, *senders: Shipper) -> None:
 
 
 async def connected_all(nats: NatsServer, senders: Sequence[Shipper]) -> None:
-    """The same for many machines at once, each with a connection of its own."""
+    """The same for many machines at once, each with a separate connection."""
 
     async def send(sender: Shipper) -> None:
         client = await connect(nats.server, "test")
@@ -159,7 +159,7 @@ def raw(nats: NatsServer) -> list[Stored]:
 
 
 def audit(found: list[Arrival | Stated | Foreign], **options: Any) -> AuditResult:
-    """What the check of all of it says."""
+    """Check all messages, and return the result."""
     checked = Audit(Window(options.get("since"), options.get("until")), options.get("keys", {}))
     for one in found:
         checked.add(one)

@@ -23,7 +23,7 @@ def find_program() -> str | None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on and no client is given by the system: a server that comes back needs it again."""
+    """A free port outside the range of client ports: a restarted server needs the same one."""
     end = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
         port = random.SystemRandom().randrange(10_000, end)  # whatever a test has seeded
@@ -95,12 +95,12 @@ class NatsServer:
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """It goes on."""
+        """Resume the process."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
-        """Whatever state it is in."""
+        """End the process in any state."""
         if self._process is not None and self._process.poll() is None:
             self.thaw()
             self.kill()

@@ -1,4 +1,4 @@
-"""Whatever is done to the records is found, and what can't be found is said."""
+"""Every change of the records is found, or `verify` reports that it could not check it."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ STRANGER = MachineKey(b"s" * 32)
 
 
 def sent(log: Path, place: RecordPlace = PLACE, key: MachineKey = KEY, most: int = 1500) -> list[Stored]:
-    """What a machine sends of its log: a signed head behind every message."""
+    """Return the messages of a log, with a signed head after each of them."""
     found: list[Stored] = []
     cursor = Cursor()
     while (batch := next_batch(log, cursor, most)) is not None:
@@ -47,7 +47,7 @@ def anchor(head: Head, place: RecordPlace = PLACE, key: MachineKey = KEY) -> Sto
 
 
 def read(messages: Sequence[Stored]) -> list[Arrival | Stated | Foreign]:
-    """What the messages hold."""
+    """Return the content of the messages."""
 
     async def each() -> AsyncIterator[Stored]:
         for message in messages:
@@ -174,7 +174,7 @@ def test_an_invented_continuation_is_found_when_the_machine_goes_on(log: Path) -
     invented, _ = link_lines([b'{"message":"invented"}\n'], Head(last.seq, last.hash), names_prev=False)
     envelope = json.loads(messages[-2].headers["Hookline"]) | {"prev": last.hash}
     forged = Stored(PLACE.audit, invented, {"Hookline": json.dumps(envelope)}, 0, 0.0)
-    assert findings(read([*messages, forged])) == []  # it stands behind the last signed head, and that is said
+    assert findings(read([*messages, forged])) == []  # it comes after the last signed head, and `verify` reports that
     write_log(log, range(31, 35))
     rest = sent(log)
     found = findings(read([*messages, forged, *rest[len(messages) - 2 :]]))
@@ -196,7 +196,7 @@ def test_a_gap_that_somebody_else_declares_is_a_finding(log: Path) -> None:
 
 
 def test_a_key_that_was_seen_before_counts(log: Path) -> None:
-    """Even if somebody else's is the first in what is read."""
+    """Even if another key is the first that is read."""
     add_pins({PLACE.source.person: KEY.public})
     add_pins({PLACE.source.person: STRANGER.public, ("m2", "bob"): STRANGER.public})
     assert read_pins() == {PLACE.source.person: KEY.public, ("m2", "bob"): STRANGER.public}
@@ -205,7 +205,7 @@ def test_a_key_that_was_seen_before_counts(log: Path) -> None:
 
 
 def test_records_without_any_signature_are_said_to_be_so(log: Path) -> None:
-    """Somebody who keeps the stream can remove the heads and compute all hashes anew."""
+    """The server's administrator can remove the heads and compute all hashes again."""
     bare = [message for message in hashed_anew(sent(log), replaced) if message.subject == PLACE.audit]
     audit = Audit(Window(), {})
     for found in read(bare):
@@ -251,7 +251,7 @@ def test_no_machine_can_keep_others_from_being_seen(tmp_path: Path, subject: str
 
 
 def test_a_machine_can_t_hide_the_records_of_another(log: Path, tmp_path: Path) -> None:
-    """By sending something of its own with their hashes first."""
+    """By sending other records with their hashes first."""
     (first, *_) = (found for found in read(sent(log)) if isinstance(found, Arrival))
     lines = tuple(line.replace(b"event", b"bogus") for line in first.lines)
     file = tmp_path / "records.jsonl"
@@ -278,7 +278,7 @@ class Desk:
         self._capsys = capsys
 
     def run(self, *words: str, code: int = 0) -> str:
-        """What a command prints."""
+        """Run a command, and return its output."""
         self._capsys.readouterr()
         ended = main(words)
         printed = self._capsys.readouterr()

@@ -33,7 +33,7 @@ def wait_until(is_so: Callable[[], object]) -> None:
 
 @contextmanager
 def following() -> Iterator["subprocess.Popen[bytes]"]:
-    """A real `hookline fleet policy follow`, in a process of its own."""
+    """A real `hookline fleet policy follow`, in a separate process."""
     command = [sys.executable, "-m", "hookline", "fleet", "policy", "follow"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ) as process:
         try:
@@ -44,7 +44,7 @@ def following() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def publishes(company: Company, file: Path, version: int) -> None:
-    """Publishes as a person does: again with the same file if the cluster has just lost its leader."""
+    """Publish, and repeat with the same file if the cluster has just lost its leader."""
     file.write_bytes(company.signed(company.bundle(settings(f"echo v{version} >&2; exit 2"), version)).to_bytes())
     wait_until(lambda: main(["fleet", "policy", "publish", str(file), "--replicas", "3"]) == 0)
 
@@ -94,7 +94,7 @@ def test_a_policy_reaches_a_machine_whichever_node_is_lost(
 def test_a_lone_node_confirms_nothing_and_the_policy_stays(
     cluster: list[NatsServer], own_home: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a majority the publisher is told, and the guard goes on; later the same file is published or there."""
+    """Without a majority the publisher gets an error and the guard stays; later the same file can be published."""
     del own_home
     company = Company(tmp_path)
     company.write_system(fleet={"servers": [each.address for each in cluster]})

@@ -35,7 +35,7 @@ def test_a_frozen_server_is_told(nats: NatsServer) -> None:
 
 
 def test_a_missing_credentials_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UnreachableError, match=r"fleet\.credentials names .*machine\.creds, which is no file"):
+    with pytest.raises(UnreachableError, match=r"fleet\.credentials names .*machine\.creds, which is not a file"):
         asyncio.run(
             connect(ServerAddress(addresses=("nats://x",), credentials=str(tmp_path / "machine.creds")), "test")
         )
@@ -72,7 +72,7 @@ def test_names_become_one_part_of_a_subject_and_stay_different() -> None:
 
 
 def test_a_cancellation_that_comes_as_a_wait_ends_is_not_forgotten() -> None:
-    """A loop that waits for the server ends, although `wait_for` of Python 3.11 goes on then."""
+    """A loop that waits for the server ends, although `wait_for` of Python 3.11 ignores the cancellation then."""
 
     async def go() -> bool:
         changed = asyncio.Event()

@@ -204,7 +204,7 @@ def test_who_has_no_certificate_or_one_of_another_authority_does_not(
 def test_a_file_of_tls_that_can_not_be_used_is_named(
     authority: Authority, tmp_path: Path, option: str, harm: str
 ) -> None:
-    """Before anybody is asked, so no server is needed."""
+    """Before any connection, so no server is needed."""
     cert, key = authority.certificate("m1")
     bad = tmp_path / "bad.pem"
     if harm == "damaged":

@@ -1,4 +1,4 @@
-"""What takes long: many records, servers that are killed and frozen, a lost node. `make fleet` runs it."""
+"""Slow tests: many records, servers that are killed and suspended, a lost node. `make fleet` runs them."""
 
 import asyncio
 import json
@@ -184,7 +184,7 @@ def _has_all(server: NatsServer) -> bool:
 
 
 def test_two_hundred_machines_send_at_once(nats: NatsServer, tmp_path: Path) -> None:
-    """Tasks of one process, each with a log, a key and a connection of its own."""
+    """Tasks of one process, each with a separate log, key and connection."""
     set_up(nats)
     places = [RecordPlace("all", Source(f"m{number}", "u", "l")) for number in range(200)]
     senders = []

@@ -116,7 +116,7 @@ async def everything(place: Place) -> Everything:
 
 
 def attacked(place: Place, user: str, attack: Callable[[Any], Awaitable[None]]) -> tuple[Everything, Everything]:
-    """What the streams had before an attack, and after it."""
+    """Return the content of the streams before an attack and after it."""
 
     async def go() -> tuple[Everything, Everything]:
         before = await everything(place)
@@ -211,7 +211,7 @@ def test_a_worker_reaches_no_worker_of_another_subject(place: Place) -> None:
 
 @pytest.mark.attack("30.F13", "a machine uses the message ids of another machine's next records")
 def test_records_arrive_whatever_ids_others_have_used(place: Place, tmp_path: Path) -> None:
-    """The server drops a message whose id it has seen in the last minutes, whoever sent the first one."""
+    """The server drops a message whose id it has seen in the last minutes, from any sender."""
     log, source = tmp_path / "log", RecordPlace("payments", Source("laptop-8", "eva", "log1"))
     write_log(log, range(1, 4))
     batch = next_batch(log, Cursor(), MOST_BYTES)
@@ -446,7 +446,7 @@ def test_the_kill_switch_works_after_the_bucket_lost_it(
 
 
 def test_a_machine_hears_of_a_switch_at_once(place: Place, own_home: Path, tmp_path: Path) -> None:
-    """The publisher has an account of its own, so machines import what it publishes, and do not wait for their poll."""
+    """Machines import the messages of the publisher's account, and do not wait for their poll."""
     del own_home
     fleet = Fleet(place, tmp_path)
 

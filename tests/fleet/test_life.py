@@ -174,7 +174,7 @@ def test_hooks_that_a_person_disabled_are_no_problem_unless_required() -> None:
 
 
 def test_a_canary_that_is_asked_about_is_not_denied(own_home: Path) -> None:
-    """A guard that only asks denies nothing, though nobody can be asked here."""
+    """A guard that only asks denies nothing, though no user can answer here."""
     write_settings(own_home, [])
     file = own_home / ".llxprt" / "settings.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "use": ["hookline:shell"]}))
@@ -191,7 +191,7 @@ def test_canaries_go_the_way_of_every_event(own_home: Path) -> None:
     assert (word.tried, word.missed) == (2, ())
     assert try_canaries(own_home, [harmless]).missed == ('nothing denies run_shell_command {"command":"ls"}',)
     with LogReader(default_log_path()) as reader:
-        assert reader.statistics(LogQuery()).hooks == {}  # they are no real runs
+        assert reader.statistics(LogQuery()).hooks == {}  # they are not real runs
         assert len(list(reader.entries(LogQuery(kinds=frozenset({"hook"}))))) >= 4
 
 
@@ -376,7 +376,7 @@ def test_records_of_all_machines_are_shown_and_counted(
 
 
 def test_what_is_wrong_with_the_policy_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`status` needs the settings for the server and for the policy's keys; nobody reads the same warning twice."""
+    """`status` reads the settings for the server and for the policy's keys, and prints each warning once."""
     Company(tmp_path, fleet={"servers": ["nats://127.0.0.1:1"]})
     assert main(["fleet", "status"]) != 0
     assert capsys.readouterr().err.count("no policy is installed here yet") == 1
@@ -462,7 +462,7 @@ def test_a_machine_without_a_server_has_no_thread(own_home: Path) -> None:
 
 
 def test_a_user_can_t_switch_off_what_the_company_records() -> None:
-    """The system's settings send the log, so a user's file that disables it is not used, and that is said."""
+    """The system's settings send the log, so a user's file can't disable it, and a warning reports that."""
     fleet = {"servers": ["nats://x"]}
     off = Layer(source=ConfigSource.USER, origin="user", values={"hooksConfig": {"log": {"enabled": False}}})
     sends = Layer(source=ConfigSource.SYSTEM, origin="system", values={"hooksConfig": {"fleet": fleet}})
@@ -506,7 +506,7 @@ def test_a_lock_keeps_two_services_apart(nats: NatsServer, own_home: Path) -> No
 
 
 def test_records_go_even_if_signs_of_life_can_t(nats: NatsServer, own_home: Path) -> None:
-    """An administrator may have made the stream alone; what is missing is told."""
+    """An administrator may have made only the stream; a warning names the missing bucket."""
 
     async def make(client: Any) -> None:
         await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, num_replicas=1, max_age=3600, max_bytes=-1)

@@ -81,7 +81,7 @@ def lines(file: Path) -> list[Any]:
 
 
 def test_a_machine_can_t_write_into_the_story_of_another(tmp_path: Path) -> None:
-    """What a record says about its machine, event and session counts only for that machine."""
+    """The ids of a record are marked with the machine that sent it."""
     file = tmp_path / "copy.jsonl"
     mirror = Mirror(file)
     record = b'{"machine":"m2","user":"root","fire":"f1","id":"f1-0","session":"s","message":"x"}'
@@ -147,7 +147,7 @@ def test_a_copy_is_bounded_and_has_each_record_once(tmp_path: Path) -> None:
 def test_hooks_on_trial_are_counted_over_all_machines(
     nats: NatsServer, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By whom, and on how many machines; the same call on two machines is no repetition."""
+    """By user and machine; the same call on two machines is not a repetition."""
     set_up(nats)
     settings = own_home / ".llxprt" / "settings.json"
     settings.parent.mkdir(parents=True, exist_ok=True)

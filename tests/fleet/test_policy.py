@@ -97,7 +97,7 @@ async def put(nats: NatsServer, company: Company, document: Document) -> tuple[s
 
 
 async def force(nats: NatsServer, key: str, data: bytes) -> None:
-    """Puts any bytes under a key, as somebody could who has the server and not the company's key."""
+    """Put any bytes under a key, as an attacker could who has the server and not the company's key."""
     async with connected(nats.server, "test") as client:
         await make_bucket(client, POLICY_BUCKET, history=8)
         bucket = Bucket(client, POLICY_BUCKET)
@@ -132,7 +132,7 @@ def test_a_change_reaches_a_follower(company: Company, nats: NatsServer) -> None
 @pytest.mark.fleet
 @pytest.mark.parametrize("outage", ["killed", "frozen"])
 def test_an_outage_loses_nothing(company: Company, nats: NatsServer, outage: str) -> None:
-    """What is in force stays; what was published meanwhile, or afterwards, arrives when the server is back."""
+    """The policy stays in force during an outage, and a newer one arrives when the server is back."""
 
     async def work() -> None:
         async with Following(company, nats).running() as following:
@@ -212,7 +212,7 @@ def test_what_must_not_be_in_force_is_refused_and_said(company: Company, nats: N
 
 
 def test_a_team_has_its_own_and_everybodys_switches(company: Company, nats: NatsServer) -> None:
-    """Whatever arrives first, the team's bundle is in force; the switch for all stops it, too."""
+    """In any order, the team's bundle is in force, and the switch for all also applies."""
 
     async def work() -> None:
         await put(nats, company, company.bundle(version=8))
@@ -230,7 +230,7 @@ def test_a_team_has_its_own_and_everybodys_switches(company: Company, nats: Nats
 
 
 def test_a_directory_that_can_not_be_written_is_tried_again(company: Company, nats: NatsServer) -> None:
-    """No fault of the bundle: it is said, and in force as soon as it can be."""
+    """The bundle is valid: the follower reports the fault, and installs it as soon as it can."""
 
     async def work() -> None:
         company.directory.write_text("in the way")
@@ -245,7 +245,7 @@ def test_a_directory_that_can_not_be_written_is_tried_again(company: Company, na
 
 @pytest.mark.parametrize("harm", ["bundle", "script", "switches", "everything"])
 def test_what_somebody_removes_is_put_in_force_again(company: Company, nats: NatsServer, harm: str) -> None:
-    """By a follower that runs, without anything new from the company; and it is said."""
+    """By a running follower, without a new document from the company, and with a warning."""
 
     async def work() -> None:
         place = company.place()
@@ -262,7 +262,7 @@ def test_what_somebody_removes_is_put_in_force_again(company: Company, nats: Nat
                 case "switches":
                     place.switches_of("all").unlink()
                 case "everything":
-                    # At once: the follower may write there meanwhile.
+                    # At once: the follower may write there at the same time.
                     company.directory.rename(company.root / "gone")
             await until(lambda: following.has_said("changed or removed here"))
             await until(lambda: place.is_whole() and place.switches_of("all").exists())
@@ -303,7 +303,7 @@ def test_versions_only_grow_in_the_bucket(company: Company, nats: NatsServer) ->
             await put_value(bucket, "bundle.all", b"x", after=found.revision)
             with pytest.raises(ConflictError, match="changed by another user"):
                 await put_value(bucket, "bundle.all", b"y", after=found.revision)
-        # What nobody signed keeps nobody out.
+        # An unsigned value in the bucket blocks no publisher.
         await put(nats, company, company.bundle(version=4))
 
     run(work)

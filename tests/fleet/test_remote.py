@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, 
 
 
 def fire(project: Path, settings: dict[str, Any] | None, *answers: Any, **options: Any) -> list[Verdict]:
-    """What events come to, one after another, on one connection."""
+    """Fire events one after another on one connection, and return their verdicts."""
     machine = Machine(project, settings, **options)
 
     async def go() -> list[Verdict]:
@@ -86,7 +86,7 @@ def test_a_remote_hook_decides_as_a_local_one(place: tuple[dict[str, Any], Worke
 def test_the_log_names_the_hook_the_way_and_the_worker(
     place: tuple[dict[str, Any], WorkerProcess], project: Path
 ) -> None:
-    """Whoever reads the log finds which machine decided, and which hook there."""
+    """The log names the machine that decided, and its hook."""
     fleet, worker = place
     memory = MemorySink()
     settings = remote_settings(fleet, name="secrets")
@@ -116,7 +116,7 @@ def test_a_remote_hook_has_the_rank_of_its_settings(
 
 
 def test_no_worker_is_decided_by_on_error(place: tuple[dict[str, Any], WorkerProcess], project: Path) -> None:
-    """Nobody listens for the subject: the server says so, and the configured answer comes at once."""
+    """Without a worker for the subject the server answers at once, and onError decides."""
     fleet, _ = place
     (denied,) = fire(project, remote_settings(fleet, subject="nobody"), {})
     assert (denied.blocked, denied.success) == (True, False)
@@ -195,7 +195,7 @@ def test_a_request_that_is_too_long_for_the_server_fails(
 def test_a_remote_hook_that_can_not_be_asked_is_a_problem_and_fails(
     project: Path, monkeypatch: pytest.MonkeyPatch, fleet: Any, has_client: bool, why: str
 ) -> None:
-    """It is told when the settings are read, with the remedy, and its events are decided by onError."""
+    """A warning with the remedy comes when the settings are read, and onError decides its events."""
     if not has_client:
         monkeypatch.setitem(sys.modules, "nats", None)
     settings = remote_settings(fleet)
@@ -216,7 +216,7 @@ def test_a_remote_hook_that_can_not_be_asked_is_a_problem_and_fails(
     ],
 )
 def test_a_remote_hook_needs_a_subject(project: Path, hook: dict[str, Any], why: str) -> None:
-    """Without one it is no hook, and that is told."""
+    """Without a subject the hook is invalid, and a warning reports it."""
     settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
     found = Config(project, settings=settings).get_settings()
     assert (found.hooks, [why in str(problem) for problem in found.problems]) == ((), [True])

@@ -1,4 +1,4 @@
-"""What commands say about remote hooks."""
+"""The output of commands about remote hooks."""
 
 import json
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def run(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ru
 
 
 def signs(report: Any) -> list[tuple[str, str]]:
-    """What doctor says about the fleet."""
+    """Return the messages of doctor about the fleet."""
     return [(sign["health"], sign["message"]) for sign in report["signs"] if sign["about"] == "fleet"]
 
 

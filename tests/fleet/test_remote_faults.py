@@ -15,9 +15,9 @@ from hookline.protocol.verdict import Verdict
 
 pytestmark = pytest.mark.fleet
 
-# What the issue asks for is a second; a loaded machine gets more. The hooks' own timeout is a minute.
+# The requirement is one second; a loaded machine gets more. The hooks' own timeout is a minute.
 SOON_S = 8.0
-# Notes that it began, and goes on when the file `go` is there.
+# Notes that it began, and ends when the file `go` exists.
 WAITING = "echo began >> began; until [ -e go ]; do sleep 0.02; done; echo ended >> ended"
 
 StartWorker = Callable[..., WorkerProcess]
@@ -80,7 +80,7 @@ def test_a_worker_that_is_killed_at_work_means_deny(
 def test_a_frozen_worker_does_not_run_what_was_abandoned(
     start_worker: StartWorker, machine: Machine, tmp_path: Path
 ) -> None:
-    """The request waits in its socket. When it goes on, nobody wants that any more; the next event is served."""
+    """The client has left when the suspended worker resumes and reads its request; the next event is served."""
     worker = start_worker("w", "echo ran >> ran")
 
     async def go() -> None:
@@ -103,7 +103,7 @@ def test_a_frozen_worker_does_not_run_what_was_abandoned(
 def test_a_worker_that_freezes_while_requests_wait_in_it_runs_none_of_them(
     start_worker: StartWorker, machine: Machine, nats: NatsServer, tmp_path: Path, *, is_server_dead: bool
 ) -> None:
-    """They had their go, and waited for a place. After it stood still their askers have gone; maybe nobody says so."""
+    """They got their go and waited for a slot. After the suspension their clients have left."""
     worker = start_worker("w", WAITING, "--concurrency", "1")
 
     async def go() -> None:
@@ -125,7 +125,7 @@ def test_a_worker_that_freezes_while_requests_wait_in_it_runs_none_of_them(
 
 
 def test_another_worker_answers_for_a_frozen_one(start_worker: StartWorker, machine: Machine, tmp_path: Path) -> None:
-    """A request that nobody claims is sent again, and runs once."""
+    """A request that no worker claims is sent again, and runs once."""
     frozen, other = start_worker("a", "echo ran >> ran"), start_worker("b", "echo ran >> ran")
 
     async def go() -> list[Verdict]:
@@ -170,7 +170,7 @@ def test_a_dead_server_means_deny_and_all_go_on_when_it_is_back(
 def test_a_server_that_dies_while_a_worker_works_means_deny(
     start_worker: StartWorker, machine: Machine, nats: NatsServer, tmp_path: Path
 ) -> None:
-    """Nobody knows what the worker says. The worker ends what nobody waits for."""
+    """The client gets no answer, and the worker ends the abandoned request."""
     start_worker("w", f"echo $$ > pid; {WAITING}")
 
     async def go() -> Verdict:
@@ -214,7 +214,7 @@ def test_a_slow_network_is_waited_for_a_second_at_most(
 def test_sigterm_finishes_what_runs_and_takes_no_more(
     start_worker: StartWorker, machine: Machine, tmp_path: Path
 ) -> None:
-    """The event at work is answered; the next one finds nobody."""
+    """The current event is answered; the next one finds no worker."""
     worker = start_worker("w", WAITING)
 
     async def go() -> None:
@@ -234,7 +234,7 @@ def test_sigterm_finishes_what_runs_and_takes_no_more(
 def test_an_asker_that_gives_up_ends_the_hook(
     start_worker: StartWorker, nats: NatsServer, project: Path, tmp_path: Path
 ) -> None:
-    """The hook's timeout holds at the asker, and the worker kills the hook when nobody waits."""
+    """The hook's timeout applies at the client, and the worker kills the hook of an abandoned request."""
     start_worker("w", "echo $$ > pid; exec sleep 60")
     machine = Machine(project, remote_settings({"servers": [nats.address]}, timeout=1000))
 

@@ -26,7 +26,7 @@ def _outcome(**message: Any) -> ChildOutcome:
 @pytest.mark.parametrize("error", ["no rules", {"message": "no rules"}, ["no rules"], {"code": "no rules"}])
 @pytest.mark.parametrize("verdict", [{}, {"verdict": PASSES}, {"verdict": None}])
 def test_an_error_in_any_form_is_a_failure(error: object, verdict: dict[str, Any]) -> None:
-    """With a verdict that passes beside it, too."""
+    """Also with an allowing verdict beside it."""
     assert "no rules" in str(_outcome(error=error, **verdict).error)
 
 

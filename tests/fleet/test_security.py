@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.skipif(find_program() is None, reason="no nats-server here: `make setup` installs it"),
     pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here, which makes the certificate"),
 ]
-# What is refused is not answered, so that takes as long as it may; what is allowed may take its time on a busy machine.
+# A refused request gets no answer, so it takes the whole timeout; an allowed one gets more time, for a busy machine.
 _REFUSED_S, _ALLOWED_S = 2.0, 30.0
 _within_s: ContextVar[float] = ContextVar("_within_s")
 CONTRIB = Path(__file__).resolve().parents[2] / "contrib" / "nats"
@@ -78,7 +78,7 @@ class Place:
         }
 
     def server(self, user: str) -> ServerAddress:
-        """The same for a connection of our own."""
+        """The address and identity for a connection."""
         fleet = self.fleet(user)
         inbox = inbox_of(fleet["machine"])
         return ServerAddress(addresses=(self.address,), nkey=fleet["nkey"], ca=fleet["tls"]["ca"], inbox=inbox)
@@ -131,7 +131,7 @@ Act = Callable[[Any, list[str]], Awaitable[Any]]
 
 
 def attempt(place: Place, user: str, act: Act, *, is_allowed: bool = True) -> tuple[Any, list[str]]:
-    """What a user gets, or the kind of error, and what the server said about it."""
+    """Return a user's result or the type of the error, and the server's messages about it."""
 
     async def go() -> tuple[Any, list[str]]:
         said: list[str] = []
@@ -153,7 +153,7 @@ def attempt(place: Place, user: str, act: Act, *, is_allowed: bool = True) -> tu
 
 
 def publishes(subject: str, data: bytes = b"x") -> Act:
-    """Publishes one message, and looks that it is there; a stream that stores it says so."""
+    """Publish one message; a stream that stores it acknowledges it."""
 
     async def act(client: Any, _said: list[str]) -> Any:
         await client.publish(subject, data)
@@ -299,14 +299,14 @@ REFUSED = [
 
 @pytest.mark.parametrize(("user", "act"), REFUSED)
 def test_what_a_role_must_not_do_is_refused(place: Place, user: str, act: Act) -> None:
-    """The server says so, and nothing happens."""
+    """The server reports a violation, and nothing changes."""
     result, said = attempt(place, user, act, is_allowed=False)
     assert any("permissions violation" in line.lower() for line in said), (result, said)
     assert result in (None, "TimeoutError", "UnreachableError", "NoStreamResponseError"), result
 
 
 def test_a_remote_hook_works_with_these_users_and_is_told_who_asks(place: Place, project: Path, tmp_path: Path) -> None:
-    """Over TLS, with nkeys: the worker's hook is told the machine for which the server vouches."""
+    """Over TLS, with nkeys: the input of the worker's hook has the machine that the server authenticated."""
     command = """cat > told; echo '{"decision": "deny", "reason": "no"}'"""
     worker = WorkerProcess(tmp_path / "w", place.fleet("worker-build7"), guard(command))
     machine = Machine(project, remote_settings(place.fleet("machine-laptop-7")), agent="codex")

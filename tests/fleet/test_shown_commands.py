@@ -47,7 +47,7 @@ IN_ORDER = [
     "fleet verify --source hooks.jsonl --anchors anchors",
     "ui --fleet",
 ]
-# In place of the stream for all teams, so it needs a server of its own.
+# In place of the stream for all teams, so it needs a separate server.
 SHARDED = "fleet run --setup --team payments --replicas 3"
 # They go on until they are interrupted: what each prints when it is at work.
 LASTING = {
@@ -57,7 +57,7 @@ LASTING = {
     "fleet worker --subject dlp --settings dlp.json": "dlp",
     "ui --fleet": "http://127.0.0.1",
 }
-# The machine's service was interrupted, and its policy is not the newest any more: that is said, and is exit code 1.
+# The machine's service was interrupted, and its policy is out of date: the output names both, and the exit code is 1.
 HAS_PROBLEMS = "fleet status"
 REAL = {
     "FILE": "policy.json",
@@ -69,7 +69,7 @@ REAL = {
 
 
 def test_every_command_of_a_fleet_is_here() -> None:
-    """Those that the pages show; `fleet policy sign` alone is the name of a form in a sentence."""
+    """The commands of the pages; `fleet policy sign` is only the name of a form in a sentence."""
     found = {shlex.join(words) for _, words in shown_commands()}
     starts = ("fleet ", "ui --fleet")
     assert {one for one in found if one.startswith(starts)} - {"fleet policy sign"} == {*IN_ORDER, SHARDED}
@@ -119,7 +119,7 @@ class Desk:
         (place / "machines.txt").write_text("build7\n")
 
     def run(self, command: str, code: int = 0) -> str:
-        """What a command prints."""
+        """Run a command, and return its output."""
         done = subprocess.run(self._words(command), **self._options(), timeout=100, check=False)
         assert done.returncode == code, f"{command}\n{done.stdout}"
         return str(done.stdout)

@@ -21,7 +21,7 @@ ECHO = """python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["t
 
 
 class WorkerProcess:
-    """`hookline fleet worker`, with settings of its own."""
+    """`hookline fleet worker`, with separate settings."""
 
     def __init__(self, directory: Path, fleet: Mapping[str, Any], hooks: Mapping[str, Any], *options: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ class WorkerProcess:
 
     @property
     def name(self) -> str:
-        """What it is called in answers."""
+        """The name of the worker in answers."""
         return f"{os.uname().nodename}-{self.process.pid}"
 
     def wait(self) -> "WorkerProcess":
@@ -54,7 +54,7 @@ class WorkerProcess:
         self.process.send_signal(number)
 
     def end(self) -> None:
-        """Whatever state it is in."""
+        """End the process in any state."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             self.process.kill()
@@ -101,7 +101,7 @@ class Machine:
 
 
 def lines(file: Path) -> list[str]:
-    """What hooks wrote into a file."""
+    """Return the lines that hooks wrote into a file."""
     return file.read_text().splitlines() if file.exists() else []
 
 

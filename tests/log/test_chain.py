@@ -80,7 +80,7 @@ def test_a_line_without_a_link_at_its_end_has_none(line: bytes) -> None:
     ],
 )
 def test_the_last_hash_is_found(tmp_path: Path, end: bytes, *, is_torn: bool) -> None:
-    """Whatever stands behind it."""
+    """With any text after it."""
     linked, head = link_lines(LINES, START, names_prev=False)
     assert tail_of(tmp_path / "log", linked + end) == Tail(head, is_torn)
 

@@ -31,7 +31,7 @@ def test_any_text_stands_in_one_line(text: str, field_limit: int) -> None:
 
 @pytest.mark.parametrize("field_limit", [8, 1000])
 def test_a_value_of_a_foreign_type_is_written_as_text(field_limit: int) -> None:
-    """A program may have a session id of its own type."""
+    """A program may have a session id of any type."""
 
     class Session:
         def __str__(self) -> str:
@@ -102,7 +102,7 @@ def test_a_secret_of_one_record_is_replaced_in_the_others_of_its_entry() -> None
 
 
 def test_a_record_that_cannot_be_redacted_is_not_shown() -> None:
-    """When replacing secrets fails, the record is left out, and the log says so."""
+    """When replacing secrets fails, the record is left out, and a record of the fault takes its place."""
 
     class BrokenRedactor(Redactor):
         def suspects(self, text: bytes) -> bool:

@@ -172,7 +172,7 @@ def test_the_file_is_rotated(path: Path) -> None:
 
 
 def test_without_backups_nothing_old_is_kept(path: Path) -> None:
-    """Whoever wants no old files has none, and the newest records are there."""
+    """With no backups there are no old files, and the newest records are there."""
     sink = FileSink(path, max_bytes=500, backups=0)
     for number in range(100, 135):
         sink.write(record(count=number))
@@ -317,7 +317,7 @@ logger.close()
 
 
 def test_a_line_that_was_cut_short_does_not_spoil_the_next(path: Path) -> None:
-    """After the disk was full, the log goes on with a line of its own."""
+    """After the disk was full, the log continues on a new line."""
     writer = subprocess.Popen(
         [sys.executable, "-c", _FULL_THEN_FREE, str(path)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -348,7 +348,7 @@ def test_too_many_records_are_counted(path: Path) -> None:
 
 
 def test_nothing_is_lost_while_the_file_can_be_written(path: Path) -> None:
-    """Records that come faster than they can be written are waited for, before there is no room for more."""
+    """A writer waits for records that come faster than they can be written, before the queue is full."""
     sink = FileSink(path, max_bytes=100_000_000)
     for number in range(30_000):
         sink.write(record(count=number))
@@ -357,7 +357,7 @@ def test_nothing_is_lost_while_the_file_can_be_written(path: Path) -> None:
 
 
 def test_closing_takes_bounded_time(path: Path) -> None:
-    """A file that nobody takes records from holds the program for a few seconds only."""
+    """A file that accepts no records delays the end of the program by a few seconds only."""
     sink, slow = FileSink(path), Slow()
     sink.write(slow)
     started = time.monotonic()

@@ -61,7 +61,7 @@ def test_counts_are_given_once() -> None:
 
 
 def test_another_reason_is_another_kind() -> None:
-    """An event that nothing ran for because of other reasons makes a record of its own."""
+    """An event without a run for another reason makes a separate record."""
     quiet = UnmatchedCounter()
     quiet.count("BeforeTool", "ls", NONE)
     assert quiet.count("BeforeTool", "ls", "1 untrusted") is not None

@@ -24,12 +24,12 @@ ODD_TIMES = [None, "", "1970-01-01T00:00:00.000Z", "2199-01-01T00:00:00.000Z", "
 
 
 def line(number: int, chance: random.Random) -> bytes:
-    """A line of a log: a record of any kind, one of a stranger, or none at all."""
+    """A line of a log: a record of any kind, one of another program, or none."""
     if chance.random() < 0.04:
         return chance.choice(ODD_LINES)
     fire = f"{number // 3:06x}{'' if chance.random() < 0.05 else 'abcd'}"
     others = ["hook", "hook", "hook", "unmatched", "skip", "new"]
-    # An end never stands before its start, but often in another block, and sometimes it is missing.
+    # An end never comes before its start, but often in another block, and sometimes it is missing.
     kind = chance.choice([["start"], others, ["event", "event", "fault", "cancel", "hook"]][number % 3])
     record: dict[str, Any] = {
         "kind": kind,
@@ -131,7 +131,7 @@ def test_every_direction_gives_the_same_records(
 
 
 def test_sessions_are_those_of_the_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session that stands in several blocks and files is one, and the one with the latest record is first."""
+    """A session in several blocks and files is one session, and the one with the latest record is first."""
     path = tmp_path / "hooks.jsonl"
     write_log(path, 3)
     monkeypatch.setattr("hookline.log.files._BLOCK", 1500)
@@ -149,7 +149,7 @@ def test_sessions_are_those_of_the_records(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_an_event_is_found_by_the_beginning_of_its_id(tmp_path: Path) -> None:
-    """Whatever form the id has; the start is among the records only if there is no end."""
+    """With any form of the id; the start is among the records only if the end is missing."""
     path = tmp_path / "hooks.jsonl"
     write_log(path, 4)
     with LogReader(path) as reader:

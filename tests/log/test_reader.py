@@ -166,7 +166,7 @@ def test_no_filter_hides_lines_that_are_not_records(path: Path, query: LogQuery)
 
 
 def test_a_record_with_odd_values_is_a_record(path: Path, write: Write) -> None:
-    """What msgspec alone would not read: a value that is nested too deep, or a time without end."""
+    """Records that msgspec can't read: a value that is nested too deep, or an infinite time."""
     write()
     with path.open("ab") as file:
         file.write(b'{"message":"deep","x":' + b"[" * 5000 + b"]" * 5000 + b"}\n")
@@ -234,7 +234,7 @@ def test_no_file_is_missed_while_the_log_is_rotated(path: Path, monkeypatch: pyt
 
 
 def test_new_records_are_followed_through_a_rotation(path: Path, write: Write) -> None:
-    """What is written after the log was opened arrives in order, also from the file that was rotated away."""
+    """Records written after the log was opened arrive in order, also from the file that was rotated away."""
     write()
 
     def rotate() -> None:
@@ -261,7 +261,7 @@ def test_a_log_can_be_followed_before_it_exists(path: Path, write: Write) -> Non
 
 @pytest.mark.parametrize("length", [0, 5_000, 3_000_000])
 def test_half_a_line_is_waited_for(path: Path, length: int) -> None:
-    """A line that is still being written is told when it is whole, however long it is."""
+    """A line that is still being written is read when it is whole, however long it is."""
     path.parent.mkdir()
     path.write_bytes(b'{"message":"zero"}\n{"stdin":"' + b"x" * length + b'","message":"on')
     parts = iter([b'e"}', b'\n{"message":"two"}\n'])
@@ -304,7 +304,7 @@ def test_files_are_closed(path: Path, write: Write) -> None:
 
 
 def test_what_is_no_log_is_told_and_not_waited_for(tmp_path: Path) -> None:
-    """A directory, and a pipe that nobody writes to, is an error with its name."""
+    """A directory, or a pipe without a writer, is an error with its name."""
     os.mkfifo(tmp_path / "pipe")
     for path, kind in ((tmp_path, "directory"), (tmp_path / "pipe", "FIFO"), (Path("/dev/zero"), "device")):
         with pytest.raises(HooklineError, match=rf"the log {path} cannot be read: it is a {kind}, not a regular file"):

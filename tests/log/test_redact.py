@@ -236,7 +236,7 @@ def test_a_value_that_is_too_short_is_replaced_only_under_its_name() -> None:
 
 
 def test_numbers_are_kept_under_the_usual_names_and_not_under_ones_that_a_person_gave() -> None:
-    """By default a number of tokens is no token."""
+    """By default a count of tokens is not a secret."""
     given = {"max_tokens": 5, "token": True, "n": 1}
     assert cleaned(given, SECRET_NAMES) == given
     assert cleaned(given, ("*token*",)) == {"max_tokens": "[redacted]", "token": "[redacted]", "n": 1}
@@ -295,7 +295,7 @@ def test_a_hook_that_changes_a_secret_keeps_its_name() -> None:
 
 
 def test_the_environment_is_known_as_it_was_and_as_it_is() -> None:
-    """A variable that was set later, or is gone by now, is a secret; so is an entry of bytes, as the system has it."""
+    """A variable that was set later or has been removed is a secret, and so is an entry of bytes."""
     environ = {"A_TOKEN": "first-secret"}
     redactor = Redactor(["*_TOKEN"], environ)
     environ["B_TOKEN"] = "second-secret"  # noqa: S105 - that is the point
@@ -307,7 +307,7 @@ def test_the_environment_is_known_as_it_was_and_as_it_is() -> None:
 
 
 def test_other_patterns_can_be_used_from_now_on() -> None:
-    """A changed setting counts at once, for the environment too."""
+    """A changed setting applies at once, also to the environment."""
     redactor = Redactor((), {"PIN": "123456"})
     assert redactor.clean("123456") == "123456"
     redactor.use(["pin"])
@@ -354,7 +354,7 @@ def test_json_text_is_cleaned_and_signatures_stay() -> None:
 
 @pytest.mark.parametrize("module", ["json", "asyncio", "importlib", "unittest", "concurrent"])
 def test_ordinary_code_is_not_touched(module: str) -> None:
-    """In these packages of the standard library there is no secret, and none is found."""
+    """These packages of the standard library have no secrets, and none are found."""
     redactor = Redactor(SECRET_NAMES, {})
     for path in Path(json.__file__).parents[1].joinpath(module).rglob("*.py"):
         text = path.read_text()
@@ -417,7 +417,7 @@ def test_hostile_text_takes_bounded_time(part: str) -> None:
 
 
 def test_no_environment_is_lost_among_many() -> None:
-    """A plan may have any number of hooks with variables of their own, before anything is written."""
+    """A plan may have any number of hooks with separate variables, before anything is written."""
     redactor = Redactor(SECRET_NAMES, {"START_TOKEN": "first-one"})
     for number in range(150):
         redactor.learn({"OWN_TOKEN": f"number-{number}"})

@@ -19,7 +19,7 @@ POLICY_BUCKET = "hookline_policy"
 MACHINES_BUCKET = "hookline_machines"
 """The latest heartbeat of each user of each machine: `TEAM.MACHINE.USER`."""
 MACHINES_BYTES = 512 * 1024 * 1024
-"""A bound for that bucket: a machine may write keys for any number of users, and a full disk stops switches, too."""
+"""A bound for that bucket: a machine may write keys for any number of users, and a full disk also stops switches."""
 AUDIT_STREAM = "HOOKLINE_AUDIT"
 AUDIT_SUBJECTS = ("hookline.audit.>", "hookline.anchor.>")
 """The subjects of that stream."""

@@ -1,4 +1,4 @@
-"""Who decided, where no hook did: the log and the agent name the switch or the policy."""
+"""The log and the agent name the switch or the policy that decided, where no hook did."""
 
 import json
 from pathlib import Path

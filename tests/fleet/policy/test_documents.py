@@ -1,4 +1,4 @@
-"""Documents and signatures: what is not exactly what somebody signed is nothing."""
+"""Documents and signatures: anything but the exact signed bytes is refused."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ def test_a_document_comes_back_as_it_was_signed(company: Company) -> None:
 
 @pytest.mark.parametrize("part", ["signed", "signature"])
 def test_each_changed_byte_breaks_the_signature(company: Company, part: str) -> None:
-    """One changed character anywhere, and nobody has signed it."""
+    """One changed character anywhere makes the signature invalid."""
     envelope = company.signed(company.bundle())
     if part == "signed":
         forged = replace(envelope, signed=envelope.signed.replace('"version":1', '"version":2'))
@@ -53,7 +53,7 @@ def test_each_changed_byte_breaks_the_signature(company: Company, part: str) -> 
 
 
 def test_another_key_counts_for_nothing(company: Company, tmp_path: Path) -> None:
-    """A signature is as good as its key: a stranger's, or one that claims to be ours, is none."""
+    """A signature of another key is refused, also one that claims to be the company's."""
     stranger = tmp_path / "stranger.key"
     new_key(stranger)
     own = sign(unsigned(company.bundle()), stranger)
@@ -96,7 +96,7 @@ def test_the_signature_of_switches_is_none_of_a_bundle(company: Company) -> None
     ],
 )
 def test_what_is_no_document_is_refused(data: bytes) -> None:
-    """Anything else is one error of ours, whatever is wrong with it."""
+    """Any other content is a PolicyError."""
     with pytest.raises(PolicyError):
         read_signed(data)
 

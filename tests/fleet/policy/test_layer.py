@@ -83,7 +83,7 @@ def test_a_later_allow_undoes_nothing(company: Company, project: Path, own_home:
 
 
 def test_options_that_weaken_its_hooks_are_not_the_users(company: Company, project: Path, own_home: Path) -> None:
-    """One byte of output would cut a deny in half; the file that says so is told that it does not count."""
+    """One byte of output would cut a deny in half; a warning names the file whose option is ignored."""
     deny = json.dumps({"decision": "deny", "reason": "from JSON"})
     company.gives_settings(settings(f"printf '%s' '{deny}'"))
     local(own_home, {}, outputLimit=1, maxConcurrent=1, environment={"deny": ["HOOKLINE_*"]}, teams=["none"])
@@ -95,7 +95,7 @@ def test_options_that_weaken_its_hooks_are_not_the_users(company: Company, proje
 
 @pytest.mark.parametrize("option", ["onFault", "lifecycle"])
 def test_its_options_win(company: Company, project: Path, own_home: Path, option: str) -> None:
-    """What the policy says of onFault and lifecycle stands."""
+    """The policy's onFault and lifecycle win."""
     theirs = {"onFault": "block", "lifecycle": "apply"}[option]
     company.gives_settings({**settings(), "hooksConfig": {option: theirs}})
     local(own_home, {}, **{option: {"onFault": "allow", "lifecycle": "watch"}[option]})
@@ -106,7 +106,7 @@ def test_its_options_win(company: Company, project: Path, own_home: Path, option
 
 
 def test_it_holds_for_settings_in_code_and_for_named_files(company: Company, project: Path, tmp_path: Path) -> None:
-    """A program that brings its own settings, or a person with --settings, has the policy as well."""
+    """The policy also applies to a program with its own settings, and to --settings."""
     company.gives_settings()
     named = tmp_path / "named.json"
     named.write_text(json.dumps({"enableHooks": True}))
@@ -115,7 +115,7 @@ def test_it_holds_for_settings_in_code_and_for_named_files(company: Company, pro
 
 
 def test_a_project_can_name_no_policy(company: Company, project: Path, own_home: Path) -> None:
-    """Only the system's file counts, and a file that tries is told."""
+    """Only the system's file may name a policy, and a warning names any other file that does."""
     Path(os.environ["HOOKLINE_SYSTEM_SETTINGS"]).unlink()
     company.gives_settings()
     local(own_home, {}, policy={"publicKeys": [company.key], "directory": str(company.directory)}, managedOnly=True)
@@ -147,13 +147,13 @@ def _eventually(is_so: Any) -> bool:
 
 
 def _two_hours_later() -> Any:
-    """While it is entered, the clock of the machine is ahead; nobody has to wait for something to expire."""
+    """Set the clock of the machine ahead for a block, so that a test need not wait for an expiry."""
     now_s = time.time
     return patch("time.time", lambda: now_s() + 7200)
 
 
 def test_a_damaged_or_deleted_file_leaves_the_last_good_one(company: Company, project: Path) -> None:
-    """In a running engine; and it is said."""
+    """In a running engine, with a warning."""
     company.gives_settings()
     machine = Machine(project)
     assert machine.fires().blocked
@@ -242,7 +242,7 @@ def test_when_it_has_expired_the_choice_holds(company: Company, project: Path, o
 def test_a_clock_that_was_set_back_revives_nothing(
     company: Company, project: Path, monkeypatch: pytest.MonkeyPatch, place: str, seen_by: str
 ) -> None:
-    """An expired policy stays expired until a newer bundle is there, whoever has seen it and may write where."""
+    """An expired policy stays expired until a newer bundle is there, for every observer and writable directory."""
     company.write_system(onExpiry="block")
     document = company.signed(company.bundle(settings(ALLOW), expires=now() + timedelta(hours=1))).to_bytes()
     company.place().take(document)
@@ -340,7 +340,7 @@ def test_a_changed_script_does_not_run(company: Company, project: Path) -> None:
 
 
 def test_python_leaves_nothing_beside_its_scripts(company: Company, project: Path) -> None:
-    """A compiled module would be a file that nobody signed, and the next event would refuse the hook."""
+    """A compiled module would be an unsigned file, and the next event would refuse the hook."""
     files = {"guard.py": "import rules, sys\nsys.exit(rules.CODE)\n", "rules.py": "CODE = 2\n"}
     taken = company.gives_settings(settings(f"{sys.executable} $HOOKLINE_POLICY_DIR/guard.py"), files=files)
     machine = Machine(project)
@@ -378,7 +378,7 @@ def test_agents_off_expires(company: Company, project: Path) -> None:
 
 @pytest.mark.parametrize("harm", ["forge", "roll back", "delete"])
 def test_switches_can_not_be_undone_locally(company: Company, project: Path, harm: str) -> None:
-    """What was off in a running engine stays off while its file is damaged, older or gone."""
+    """Agents that are off in a running engine stay off while the file of the switches is damaged, older or missing."""
     old = company.signed(company.switches()).to_bytes()
     company.gives(company.switches(agents_off(), version=2))
     machine = Machine(project)
@@ -396,7 +396,7 @@ def test_switches_can_not_be_undone_locally(company: Company, project: Path, har
 @pytest.mark.parametrize("on_expiry", ["allow", "block"])
 @pytest.mark.parametrize("harm", ["forge", "roll back", "delete"])
 def test_switches_that_are_gone_are_not_forgotten(company: Company, project: Path, harm: str, on_expiry: str) -> None:
-    """In an engine that starts afterwards it is said, and where the settings want a valid policy it blocks."""
+    """An engine that starts afterwards warns, and blocks where the settings require a valid policy."""
     company.write_system(onExpiry=on_expiry)
     company.gives_settings(settings(ALLOW))
     old = company.signed(company.switches()).to_bytes()
@@ -416,7 +416,7 @@ def test_switches_that_are_gone_are_not_forgotten(company: Company, project: Pat
 def test_switches_that_are_gone_with_their_memory_are_missed(
     company: Company, project: Path, harm: str, on_expiry: str
 ) -> None:
-    """Whoever removes the switches and what remembers them does not switch agents on, where that has to be sure."""
+    """With onExpiry block, removing the switches and seen.json does not switch agents on."""
     company.write_system(onExpiry=on_expiry)
     bundle = company.bundle(settings(ALLOW))
     company.gives(bundle)
@@ -435,7 +435,7 @@ def test_switches_that_are_gone_with_their_memory_are_missed(
 
 
 def test_a_forged_switch_stops_nobody(company: Company, project: Path) -> None:
-    """And is said."""
+    """With a warning."""
     company.directory.mkdir()
     forged = company.signed(company.switches(agents_off())).to_bytes().replace(b"4711", b"4712")
     company.place().switches_of("all").write_bytes(forged)
@@ -446,7 +446,7 @@ def test_a_forged_switch_stops_nobody(company: Company, project: Path) -> None:
 
 @pytest.mark.parametrize("where", ["policy", "user", "program"])
 def test_a_hook_is_switched_off_wherever_it_is(company: Company, project: Path, own_home: Path, where: str) -> None:
-    """Only the policy can do that; it says so, and the hook is on again afterwards."""
+    """Only the policy can switch it on again; a message says why."""
     if where == "policy":
         company.gives_settings(settings(required=True))
     if where == "user":
@@ -556,7 +556,7 @@ def test_a_required_hook_whose_matcher_nobody_can_read_runs_for_every_tool(
 
 
 def test_a_required_hook_that_blocks_nothing_is_reported(company: Company, project: Path) -> None:
-    """Whoever requires it may think that it guards."""
+    """A required hook in shadow mode would be mistaken for a guard."""
     company.gives_settings(settings("/does/not/exist", required=True, mode="shadow"))
     machine = Machine(project)
     assert not machine.fires().blocked
@@ -567,7 +567,7 @@ def test_a_required_hook_that_blocks_nothing_is_reported(company: Company, proje
 def test_a_users_server_is_not_asked_for_the_companys_remote_hooks(
     company: Company, project: Path, own_home: Path
 ) -> None:
-    """Whoever answers there could let everything pass; the user's own remote hooks ask it."""
+    """A worker at a user's server could let everything pass; only the user's own remote hooks ask it."""
     hook = {"type": "remote", "subject": "dlp", "onError": "block"}
     company.gives_settings({"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
     own = {"hooks": {"BeforeTool": [{"hooks": [{**hook, "name": "own"}]}]}}
@@ -579,7 +579,7 @@ def test_a_users_server_is_not_asked_for_the_companys_remote_hooks(
 
 
 def test_a_remote_hook_of_a_policy_has_no_variables_to_complain_about(company: Company, project: Path) -> None:
-    """Those that every hook of a policy gets are not its author's."""
+    """The variables that every hook of a policy gets are not part of its definition."""
     company.write_system(fleet={"servers": ["nats://127.0.0.1:9"]})
     hook = {"type": "remote", "subject": "dlp"}
     company.gives_settings({"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
@@ -623,7 +623,7 @@ def test_a_rollout_knows_the_machines_team(company: Company, project: Path, team
 
 
 def test_a_refusal_is_in_the_log(company: Company, project: Path) -> None:
-    """With its event, as a block: nobody else would know why an agent stood still."""
+    """With its event, as a block, so that the company sees why an agent stopped."""
     company.gives(company.switches(agents_off()))
     machine = Machine(project)
     machine.fires()
@@ -640,7 +640,7 @@ def test_a_refusal_is_in_the_log(company: Company, project: Path) -> None:
 def test_the_environment_does_not_move_it_away(
     company: Company, project: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
 ) -> None:
-    """A variable that names another system file has no effect, and that is said."""
+    """A variable that names another system file has no effect, and a warning reports it."""
     company.gives_settings()
     monkeypatch.setattr("hookline.settings.read.paths.SYSTEM_FILE", Path(os.environ["HOOKLINE_SYSTEM_SETTINGS"]))
     monkeypatch.setenv("HOOKLINE_SYSTEM_SETTINGS", str(project / "nothing.json"))

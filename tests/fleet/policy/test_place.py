@@ -89,7 +89,7 @@ def test_switches_of_a_team_are_not_those_for_all(company: Company) -> None:
 
 
 def test_the_same_bundle_again_mends_its_scripts(company: Company) -> None:
-    """It is no news; but what somebody did to the scripts is undone."""
+    """It is not new, but changed scripts are restored."""
     taken = company.gives_settings(files={"guard.py": "print(1)\n"})
     mark = company.place().mark(taken.verified)
     script = Path(mark.directory) / "guard.py"
@@ -109,13 +109,13 @@ def test_an_expired_bundle_is_not_taken(company: Company) -> None:
 
 
 def test_another_teams_bundle_is_not_taken(company: Company) -> None:
-    """Even if somebody put it under this team's key."""
+    """Even if it is stored under this team's key."""
     with pytest.raises(PolicyError, match="is for web, and the team of this machine is payments"):
         company.gives(company.bundle(teams=("web",)), "payments")
 
 
 def test_a_teams_own_bundle_is_never_replaced_by_the_one_for_all(company: Company) -> None:
-    """Whatever comes first; both sequences of versions count for themselves."""
+    """In either order; each team has its own sequence of versions."""
     company.gives(company.bundle(version=6), "payments")
     company.gives(company.bundle(version=3, teams=("payments",)), "payments")
     with pytest.raises(LessSpecificError, match="has one for its team payments"):
@@ -127,7 +127,7 @@ def test_a_teams_own_bundle_is_never_replaced_by_the_one_for_all(company: Compan
 
 @pytest.mark.parametrize("data", [b"", b"{", b"not json", b"\xff"])
 def test_a_damaged_file_does_not_keep_the_next_bundle_out(company: Company, data: bytes) -> None:
-    """Whatever is valid and newer is better than it."""
+    """A valid, newer document replaces it."""
     company.gives_settings(version=1)
     company.place().current.write_bytes(data)
     company.place().seen_file.write_bytes(data)
@@ -168,7 +168,7 @@ def test_switches_for_all_and_for_a_team_stand_side_by_side(company: Company) ->
 
 
 def test_unpacking_follows_no_link(company: Company, tmp_path: Path) -> None:
-    """What stands where scripts go is replaced, and nothing is written through it."""
+    """A file or link at the scripts' place is replaced, and nothing is written through it."""
     taken = company.gives_settings(files={"a.sh": "exit 1"})
     mark = company.place().mark(taken.verified)
     script, target = Path(mark.directory) / "a.sh", tmp_path / "target"
@@ -233,7 +233,7 @@ def test_signatures_are_checked_in_the_directory_too(company: Company) -> None:
 
 
 def test_a_reader_meets_a_whole_policy_at_any_moment(company: Company) -> None:
-    """Whoever reads while the next version is put in force gets the old or the new one, and no complaint."""
+    """A reader gets the old or the new version while one replaces the other, and no warning."""
     company.gives_settings(version=1)
     place = company.place()
     whole = place_module.read_data

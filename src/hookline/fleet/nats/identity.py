@@ -52,7 +52,7 @@ def why_refused(server: ServerAddress) -> str:
         expiry = _expiry(file)
         if expiry is not None and expiry <= time.time():
             until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(expiry))
-            return f"the credentials in {file} expired on {until}; get new ones from whoever runs the server"
+            return f"the credentials in {file} expired on {until}; get new ones from the server's administrator"
         return f"check that {file} (hooksConfig.fleet.credentials) is this machine's, and that the server knows it"
     if server.nkey:
         return f"check that {server.nkey} (hooksConfig.fleet.nkey) is this machine's, and that the server knows it"
@@ -141,6 +141,6 @@ def _existing(path: str, option: str) -> Path:
     file = Path(path).expanduser()
     if not file.is_file():
         raise UnreachableError(
-            f"hooksConfig.fleet.{option} names {path}, which is no file; fix the path, or put the file there"
+            f"hooksConfig.fleet.{option} names {path}, which is not a file; fix the path, or put the file there"
         )
     return file

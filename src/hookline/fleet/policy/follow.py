@@ -230,7 +230,7 @@ def describe(taken: Taken) -> str:
 
 async def _require_answer(client: "Client", server: ServerAddress) -> None:
     end_if_cancelled()
-    if not client.is_connected:  # it is told when it is again
+    if not client.is_connected:  # the client reports when it is again
         return
     try:
         await client.flush(timeout=int(ANSWER_S))

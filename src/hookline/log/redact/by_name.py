@@ -14,7 +14,7 @@ REDACTED = "[redacted]"
 Replacement = tuple[int, int, str]
 """From where to where, and by what."""
 
-# The keys of a record's `provenance` are paths into an answer. What stands there are the names of hooks.
+# The keys of a record's `provenance` are paths into an answer. Their values are the names of hooks.
 _PATH_IN_ANSWER = "hookSpecificOutput."
 
 _LONGEST_NAME = 100
@@ -66,7 +66,7 @@ class Names:
         """Whether this is the name of a secret."""
         known = self._known.get(name)
         if known is None:
-            if len(self._known) > 10_000:  # noqa: PLR2004 - strangers choose the names
+            if len(self._known) > 10_000:  # noqa: PLR2004 - untrusted input has the names
                 self._known = {}
             is_secret = bool(self._pattern.match(name)) and not name.startswith(_PATH_IN_ANSWER)
             # Too short to be searched for in every text: the values of these in a text are found by their form.
@@ -175,7 +175,7 @@ def _assigned(text: str, name: str, separator: re.Match[str]) -> Replacement | N
 
 def _phrase(text: str, name: str, at: int, opening: str) -> Replacement | None:
     """A value of several words between quotes on one line: a password, unless it speaks about one."""
-    # Not in the whole text: a name without a closing quote may stand there a hundred thousand times.
+    # Not in the whole text: it may have a name without a closing quote a hundred thousand times.
     window = text[at : at + _LONGEST_PHRASE + len(opening) + 1]
     end = _closing(window, 0, opening)
     phrase = window[:end]

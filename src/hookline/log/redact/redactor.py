@@ -265,7 +265,7 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _read(value: str) -> Iterator[str]:
-    """A value that was found in a text, as it stands there and without the escapes of JSON."""
+    """A value that was found in a text, as it was and without the escapes of JSON."""
     yield value
     for _ in range(3):
         if "\\" not in value:

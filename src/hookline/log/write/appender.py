@@ -197,7 +197,7 @@ def _write_all(descriptor: int, data: bytes) -> int:
 
 
 def _unlock(descriptor: int) -> None:
-    # Explicitly, also before it is closed: a child forked meanwhile has a copy of the descriptor, which keeps the lock.
+    # Explicitly, also before it is closed: a child that was forked has a copy of the descriptor, which keeps the lock.
     try:  # noqa: SIM105 - hooks wait for this, and a context manager takes measurable time
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     except OSError:

@@ -1,4 +1,4 @@
-"""The log file: records are encoded and appended in a thread of their own, starts before the call returns."""
+"""The log file: records are encoded and appended in a separate thread, starts before the call returns."""
 
 import atexit
 import os
