@@ -209,7 +209,7 @@ embedding       | there are at most {}           | runners.function.threads:MOST
 fleet           | {:size} by default             | settings.decode.schema:FleetSettings().spool_bytes
 fleet           | {:word} heartbeats are missing | fleet.health.status:_MISSED_BEATS
 fleet           | a heartbeat every {:minutes}   | fleet.health.heartbeat:EVERY_S
-fleet           | arrives {:minutes} after       | fleet.health.status:_CLOCK_S
+fleet           | arrives {:minutes} after       | fleet.health.heartbeat:CLOCK_S
 fleet           | tried again after an {:minutes} | fleet.service:_CANARY_AGAIN_S
 fleet           | retries every {} seconds       | fleet.nats.connection:_REFUSED_S
 fleet-policy    | at most {} files               | fleet.policy.documents:MOST_FILES
