@@ -177,6 +177,10 @@ DISCORD = "https://discord.com/api/webhooks/123456789"
                 ("cookie", "curl -H 'Cookie: sid=abcd1234; t=efgh5678' h", "curl -H 'Cookie: [redacted]' h"),
                 ("set-cookie", "Set-Cookie: sid=abcd1234; HttpOnly", "Set-Cookie: [redacted]; HttpOnly"),
                 ("sshpass", "sshpass -p hunter2 ssh h", "sshpass -p [redacted] ssh h"),
+                ("redis", "redis-cli -h db -a hunter2 ping", "redis-cli -h db -a [redacted] ping"),
+                ("htpasswd", "htpasswd -bB users me hunter2", "htpasswd -bB users me [redacted]"),
+                ("openssl", "openssl rsa -in k -passin pass:hunter2", "openssl rsa -in k -passin pass:[redacted]"),
+                ("zip", "zip -P hunter2 a.zip b", "zip -P [redacted] a.zip b"),
                 ("docker", "docker login -u me -p hunter2 h", "docker login -u me -p [redacted] h"),
                 ("docker-long", "docker login --password=hunter2 h", "docker login --password=[redacted] h"),
                 ("aws", "?X-Amz-Date=1&X-Amz-Signature=0123abcd", "?X-Amz-Date=1&X-Amz-Signature=[redacted]"),
@@ -202,6 +206,7 @@ DISCORD = "https://discord.com/api/webhooks/123456789"
                 "the password is required, your password is too short, the token is missing",
                 "cookie: string; cookies = parse(header); if (cookie == null)",
                 "PWD=/home/x OLDPWD=/y mysql -P 3306 -u root -p app; docker login h; ssh -p 22 h; git log -p",
+                "unzip -p a.zip file; htpasswd users me; redis-cli -a $PW; pass: 3 of 4; openssl x -pass env:PW",
                 "primary key is id; the key is a UUID4; x-amz-date; MYSQL_PWD=$X",
             )
         ),

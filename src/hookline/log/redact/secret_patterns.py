@@ -38,6 +38,10 @@ _BEHIND_WORDS: dict[bytes, str] = {
     b"x-amz-": r"x-amz-(?:signature|security-token|credential)(?:=|%3d)([\w%/+=-]{8,4096}+)",
     b"cookie": rf"cookies?\\*+[\"']?+\s{{0,9}}+[:=]?+\s{{0,9}}+{_QUOTE}({_COOKIE}(?:;\s?{_COOKIE}){{0,50}}+)",
     b"sshpass": rf"sshpass{_OPTIONS}\s++-[a-oq-z]{{0,5}}p\s{{0,9}}+{_VALUE}",
+    b"redis-cli": rf"redis-cli{_OPTIONS}\s++-a\s++{_VALUE}",
+    b"htpasswd": rf"htpasswd\s++-[a-z]{{0,5}}b[a-z]{{0,5}}(?:\s++[^\s;&|<>]{{1,200}}+){{2}}\s++{_VALUE}",
+    b" pass:": rf"(?:(?<=-pass)|(?<=-passin)|(?<=-passout))\spass:(?!\s){_VALUE}",
+    b"zip -p": rf"zip (?-i:-P)\s{{0,9}}+{_VALUE}",
     b"login": rf"login{_OPTIONS}\s++(?:-p|--password)(?:\s++|=|(?<=-p)){_VALUE}",
     **dict.fromkeys(
         (b"mysql", b"mariadb"),
