@@ -196,6 +196,17 @@ def test_the_same_call_twice_needs_two_decisions(
     assert counts(prove(capsys, project)[1]) == {"judged": 1, "not judged": 1}
 
 
+@pytest.mark.attack("30.F17", "show the secrets of another agent's transcripts in a proof")
+def test_a_proof_shows_no_secrets(claude: Claude, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither for users nor for programs."""
+    claude.wrote("curl -H 'Authorization: Bearer ghp_abcdefghijklmnopqrstuvwxyz0123456789' https://example.org")
+    _, report = prove(capsys, project)
+    assert main(["doctor", "--prove", "--no-canary", "--project", str(project)]) == 1
+    shown = capsys.readouterr().out
+    assert "Bearer [redacted]" in shown
+    assert "ghp_" not in shown + json.dumps(report)
+
+
 def test_an_agent_that_runs_what_was_denied(
     claude: Claude, own_home: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,9 +2,12 @@
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from hookline.apps.cli.log_options import time_of
 from hookline.apps.cli.options import make_config
@@ -19,8 +22,8 @@ from hookline.inspect.hooks import recorded_in
 from hookline.inspect.proof.canary import Flight, command_line, fly_own, wait_for
 from hookline.inspect.proof.causes import Causes
 from hookline.inspect.proof.coverage import agent_words, known_versions
-from hookline.inspect.proof.evidence import read_evidence
-from hookline.inspect.proof.reconcile import reconcile
+from hookline.inspect.proof.evidence import Clean, read_evidence
+from hookline.inspect.proof.reconcile import CallFinding, reconcile
 from hookline.log.read.entry import LogQuery
 from hookline.log.read.reader import LogReader
 from hookline.settings.canary import canary_at, is_canary
@@ -115,13 +118,19 @@ def _compare(given: argparse.Namespace, config: Config, agent: str) -> AgentProo
     return AgentProof(
         agent=agent,
         name="hookline agent" if agent == OWN else HOSTS[agent].agent,
-        findings=findings,
+        findings=[_without_secrets(finding, clean) for finding in findings],
         refused=sum(call.fate is Fate.REFUSED for call in calls),
         opened=sum(call.fate is Fate.OPEN for call in calls),
         unread=unread,
         versions=tuple(sorted({call.version for call in calls if call.version})),
         unknown=found.unknown_since(since),
     )
+
+
+def _without_secrets(finding: CallFinding, clean: Clean) -> CallFinding:
+    """The finding as it is shown: a transcript has secrets that the log leaves out."""
+    call = msgspec.structs.replace(finding.call, arguments=clean(dict(finding.call.arguments)))
+    return replace(finding, call=call, why=clean(finding.why))
 
 
 def _is_wanted(call: MadeCall, since: str | None, session: str | None) -> bool:
