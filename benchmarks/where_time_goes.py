@@ -19,7 +19,7 @@ from hookline.engine.outcome import to_result
 from hookline.engine.plan import HookPlanner
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
-from hookline.formats.genai.translator import default_hook_translator
+from hookline.formats.genai.request import default_hook_translator
 from hookline.log.write.logger import HookLogger
 from hookline.log.write.sink import FileSink
 from hookline.protocol.hook_entry import HookEntry

@@ -12,7 +12,7 @@ from hookline import Hooks
 from hookline.adapters.table import report_inabilities
 from hookline.errors import AgentStoppedError
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 Tool = Callable[..., Any]
 
@@ -69,7 +69,7 @@ def with_hooks(tools: Sequence[Tool], hooks: Hooks) -> dict[str, Tool]:
 class FrameworkHost:
     """How the table runs a conversation in the framework, with a model that follows the script."""
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Tool]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Tool]) -> RunOutcome:
         """The conversation in a new agent."""
         turns, requests = iter(conversation.turns), list[Request]()
 
@@ -83,7 +83,7 @@ class FrameworkHost:
             await agent.run(conversation.system, conversation.prompt)
         except AgentStoppedError as stop:
             agent.said.append(str(stop))
-        return Outcome(shown=tuple(agent.said), requests=tuple(requests))
+        return RunOutcome(shown=tuple(agent.said), requests=tuple(requests))
 
 
 async def main() -> None:

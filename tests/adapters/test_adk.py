@@ -33,7 +33,7 @@ from hookline import Hooks
 from hookline.adapters.adk import HooklinePlugin
 from hookline.adapters.table import adapter_named
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 # ADK's own warnings, about its own features.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -119,12 +119,12 @@ class AdkHost:
     mode: Callable[..., Any] = run_async
     piece: int = 8
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> RunOutcome:
         """The conversation in a new agent."""
         model = FakeModel(turns=list(conversation.turns), requests=[], piece=self.piece)
         agent = Agent(name="agent", model=model, instruction=conversation.system, tools=list(tools))
         shown = await self.mode(runner_of(agent, hooks), conversation.prompt)
-        return Outcome(shown=tuple(shown), requests=tuple(model.requests))
+        return RunOutcome(shown=tuple(shown), requests=tuple(model.requests))
 
 
 def runner_of(agent: Any, hooks: Hooks, *others: Any) -> Any:

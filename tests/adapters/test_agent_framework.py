@@ -34,7 +34,7 @@ from hookline.adapters.table import adapter_named
 from hookline.errors import FormatError, HooklineError
 from hookline.log.paths import default_log_path
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 
 class BareClient(BaseChatClient):
@@ -140,12 +140,12 @@ class AgentFrameworkHost:
     mode: Mode
     piece: int = 8
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> RunOutcome:
         """The conversation in a new agent."""
         client = FakeClient(turns=conversation.turns, piece=self.piece)
         agent = new_agent(client, tools, hooks, instructions=conversation.system)
         shown = await self.mode(agent, conversation.prompt)
-        return Outcome(shown=tuple(shown), requests=tuple(client.requests))
+        return RunOutcome(shown=tuple(shown), requests=tuple(client.requests))
 
 
 def new_agent(client: Any, tools: Sequence[Callable[..., str]], hooks: Hooks, **given: Any) -> Any:

@@ -32,7 +32,7 @@ from hookline import Hooks
 from hookline.adapters.claude_agent import hookline_hooks
 from hookline.adapters.table import adapter_named, events_of
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 ROOT = Path(__file__).parents[2]
 NO = "echo no >&2; exit 2"
@@ -297,7 +297,7 @@ def _shown(block: Any) -> str:
 class ClaudeHost:
     """Claude Code, as the SDK brings it, with the tools of this program."""
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> RunOutcome:
         """The conversation in a new process."""
         shown: list[str] = []
         with (
@@ -316,7 +316,7 @@ class ClaudeHost:
             async for message in query(prompt=conversation.prompt, options=options):
                 if isinstance(message, AssistantMessage | UserMessage):
                     shown += [_shown(block) for block in message.content]
-            return Outcome(shown=tuple(shown), requests=tuple(map(request_of, model.requests)))
+            return RunOutcome(shown=tuple(shown), requests=tuple(map(request_of, model.requests)))
 
 
 @pytest.mark.parametrize("effect", effects.ROWS, ids=str)

@@ -34,7 +34,7 @@ from hookline.adapters.table import adapter_named
 from hookline.errors import FormatError
 from hookline.log.paths import default_log_path
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 
 class FakeModel(GenericFakeChatModel):
@@ -174,13 +174,13 @@ class LangChainHost:
     mode: Mode
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> RunOutcome:
         """The conversation in a new agent."""
         model = FakeModel(messages=answers(conversation.turns), requests=[], **self.options)
         middleware = [HooklineMiddleware(hooks)]
         agent = create_agent(model, list(tools), system_prompt=conversation.system, middleware=middleware)
         shown = await self.mode(agent, conversation)
-        return Outcome(shown=tuple(shown), requests=tuple(model.requests))
+        return RunOutcome(shown=tuple(shown), requests=tuple(model.requests))
 
 
 def callback_host(tokens: "Tokens", where: str) -> LangChainHost:

@@ -22,7 +22,7 @@ from tests.live.models import Anthropic, Body, Call, Completions, Model
 
 from hookline import Hooks
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "adapters"
 
@@ -107,7 +107,7 @@ class LoopHost:
 
     loop: Loop
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> RunOutcome:
         """The conversation in a new session."""
         server, shown = stand_in(self.loop, conversation.turns), list[str]()
         try:
@@ -116,7 +116,7 @@ class LoopHost:
         finally:
             await asyncio.to_thread(server.close)
         requests = tuple(self.loop.request(body) for body in server.requests)
-        return Outcome(shown=tuple(shown), requests=requests)
+        return RunOutcome(shown=tuple(shown), requests=requests)
 
 
 def named(loop: Loop) -> str:

@@ -40,7 +40,7 @@ from hookline.adapters.table import adapter_named
 from hookline.errors import AgentStoppedError, HooklineError
 from hookline.log.paths import default_log_path
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 set_tracing_disabled(True)
 CANNOT = adapter_named("openai_agents").cannot
@@ -139,14 +139,14 @@ class AgentsHost:
 
     mode: Callable[..., Any] = run
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> RunOutcome:
         """The conversation in a new agent."""
         model = model_of(*conversation.turns)
         agent = Agent(
             name="agent", instructions=conversation.system, model=model, tools=[function_tool(tool) for tool in tools]
         )
         texts = await self.mode(with_hooks(agent, hooks), conversation.prompt)
-        return Outcome(shown=tuple(texts), requests=tuple(map(seen, model.calls)))
+        return RunOutcome(shown=tuple(texts), requests=tuple(map(seen, model.calls)))
 
 
 MODES = [pytest.param(mode, id=mode.__name__) for mode in (run, run_streamed, run_sync)]
@@ -270,7 +270,10 @@ def test_handoffs_have_hooks(tmp_path: Path) -> None:
     one = world(tmp_path, BeforeTool=f"if grep -q write_file; then {NO}; fi")
     second = one.agent(Turn(call=WRITE), Turn(call=("transfer_to_first", {})), name="second")
     first = one.agent(
-        Turn(call=("transfer_to_second", {})), Turn(call=("transfer_to_third", {})), name="first", handoffs=[second]
+        Turn(call=("transfer_to_second", {})),
+        Turn(call=("transfer_to_third", {})),
+        name="first",
+        handoffs=[second],
     )
     second.handoffs.append(first)
     third = one.agent(Turn(call=WRITE), Turn("done"), name="third")

@@ -39,7 +39,7 @@ from hookline.adapters.pydantic_ai import format as formats
 from hookline.adapters.table import adapter_named
 from hookline.errors import AgentStoppedError, FormatError
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 
 class Script:
@@ -167,14 +167,14 @@ class PydanticHost:
     is_instructed: bool = False
     piece: int = 8
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> RunOutcome:
         """The conversation in a new agent."""
         script = Script(conversation.turns, self.piece)
         how = {"instructions" if self.is_instructed else "system_prompt": conversation.system}
         model = FunctionModel(script.answer, stream_function=script.stream)
         agent: Any = Agent(model, tools=tools, capabilities=[HooklineCapability(hooks)], **how)
         shown = await self.mode(agent, conversation.prompt)
-        return Outcome(shown=tuple(shown), requests=tuple(script.requests))
+        return RunOutcome(shown=tuple(shown), requests=tuple(script.requests))
 
 
 def check(host: PydanticHost, effect: effects.Effect) -> None:

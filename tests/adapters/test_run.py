@@ -8,7 +8,7 @@ import pytest
 
 from hookline import FormatError, Hooks
 from hookline.adapters.blocking import finished
-from hookline.adapters.run import AgentRun, Said, SharedRun
+from hookline.adapters.run import AgentRun, CannedResponse, SharedRun
 from hookline.adapters.table import Adapter
 from hookline.client.triggers.results import ToolResult
 from hookline.errors import AgentStoppedError
@@ -97,7 +97,7 @@ def test_settings_that_can_not_be_read_block_as_asked(tmp_path: Path) -> None:
     settings = tmp_path / "settings.json"
     settings.write_text("{")
     hooks = Hooks(tmp_path, settings_files=[settings], on_fault="block", quiet=True)
-    assert isinstance(asyncio.run(run_of(hooks).before_model(KNOWN)), Said)
+    assert isinstance(asyncio.run(run_of(hooks).before_model(KNOWN)), CannedResponse)
 
 
 def test_a_stop_ends_the_run_for_all_of_its_agents(tmp_path: Path) -> None:

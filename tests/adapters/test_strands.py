@@ -25,7 +25,7 @@ from hookline.adapters.strands import format as formats
 from hookline.adapters.table import adapter_named
 from hookline.errors import FormatError, HooklineError
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 
 class FakeModel(Model):
@@ -132,7 +132,7 @@ class StrandsHost:
     is_late: bool = False
     piece: int = 8
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> RunOutcome:
         """The conversation in a new agent."""
         model = FakeModel(conversation.turns, self.piece)
         provider = HooklineHooks(hooks)
@@ -141,7 +141,7 @@ class StrandsHost:
         if self.is_late:
             agent.hooks.add_hook(provider)
         shown = await self.mode(agent, conversation.prompt)
-        return Outcome(shown=tuple(shown), requests=tuple(model.requests))
+        return RunOutcome(shown=tuple(shown), requests=tuple(model.requests))
 
 
 def new_agent(model: Any, tools: Sequence[Callable[..., str]] = (), **given: Any) -> Any:

@@ -12,7 +12,7 @@ from tests import warm
 from tests.fleet.company import Company, Machine, agents_off, settings
 
 from hookline import Hooks
-from hookline.adapters.run import AgentRun, Said
+from hookline.adapters.run import AgentRun, CannedResponse
 from hookline.adapters.table import Adapter
 from hookline.formats import openai
 from hookline.testing import says
@@ -138,7 +138,7 @@ def test_agents_are_off_in_an_adapter(company: Company, project: Path) -> None:
             return await run.before_model(REQUEST), await run.before_tool("write_file", {})
 
     model, tool = asyncio.run(go())
-    assert isinstance(model, Said)
+    assert isinstance(model, CannedResponse)
     assert "incident 4711" in model.text
     assert "incident 4711" in str(tool.llm_content)
 

@@ -8,7 +8,7 @@ import pytest
 from tests import warm
 
 from hookline.bridge.agents import HOSTS
-from hookline.bridge.host import AgentRequest, Host, Outcome
+from hookline.bridge.host import AgentRequest, HostAgent, MergedOutcome
 from hookline.protocol.events import TOOL_EVENTS, HookEventName
 
 TOOL_EVENTS_OF = [
@@ -20,7 +20,7 @@ TOOL_EVENTS_OF = [
 _NO_OBJECT = [None, "rm -rf /", '"rm -rf /"', "[1]", "null", ["rm", "-rf", "/"], 3, True]
 
 
-def question(host: Host, native_event: str, arguments: Any, tool: Any = "Bash") -> dict[str, Any]:
+def question(host: HostAgent, native_event: str, arguments: Any, tool: Any = "Bash") -> dict[str, Any]:
     """A question about a tool call, as the agent sends it."""
     names = ("toolName", "toolArgs") if host.name == "copilot" else ("tool_name", "tool_input")
     return {
@@ -32,9 +32,9 @@ def question(host: Host, native_event: str, arguments: Any, tool: Any = "Bash") 
     }
 
 
-def denies(host: Host, request: AgentRequest) -> bool:
+def denies(host: HostAgent, request: AgentRequest) -> bool:
     """True if the agent is told no, with the reason."""
-    response = host.render_response(request, Outcome(blocked=True, reason=request.fault))
+    response = host.render_response(request, MergedOutcome(blocked=True, reason=request.fault))
     return request.fault[:20] in f"{response.stdout}{response.stderr}{response.unsupported}" or "has no place" in str(
         response.unsupported
     )
@@ -42,7 +42,7 @@ def denies(host: Host, request: AgentRequest) -> bool:
 
 @pytest.mark.attack("30.F7", "arguments that are not an object, for every agent and event with a tool call")
 @pytest.mark.parametrize(("host", "native_event"), TOOL_EVENTS_OF)
-def test_arguments_that_are_no_object_are_denied(host: Host, native_event: str) -> None:
+def test_arguments_that_are_no_object_are_denied(host: HostAgent, native_event: str) -> None:
     """They are never read as empty: a guard would judge a call without arguments, and the agent run another one."""
     for arguments in _NO_OBJECT:
         request = host.parse_request(question(host, native_event, arguments), native_event)
@@ -56,7 +56,7 @@ def test_arguments_that_are_no_object_are_denied(host: Host, native_event: str) 
 @pytest.mark.attack("30.F7", "a tool's name that is not a text")
 @pytest.mark.parametrize(("host", "native_event"), TOOL_EVENTS_OF)
 @pytest.mark.parametrize("name", [None, 3, ["Bash"], {"a": 1}, ""])
-def test_a_tool_without_a_name_is_denied(host: Host, native_event: str, name: Any) -> None:
+def test_a_tool_without_a_name_is_denied(host: HostAgent, native_event: str, name: Any) -> None:
     """Which guard it is for can't be known."""
     assert host.parse_request(question(host, native_event, {}, name), native_event).fault
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hookline.bridge.agents import HOSTS
-from hookline.bridge.host import NO_PROMPT, AgentResponse, Host, Outcome, UnreadableQuestionError
+from hookline.bridge.host import NO_PROMPT, AgentResponse, HostAgent, MergedOutcome, UnreadableQuestionError
 from hookline.bridge.judge import combine
 from hookline.protocol.answers import ToolSelection
 from hookline.protocol.events import HookEventName
@@ -18,11 +18,11 @@ SHELL: dict[str, dict[str, Any]] = {
     "cursor": {"hook_event_name": "preToolUse", "tool_name": "Shell", "tool_input": {"command": "ls"}},
     "copilot": {"toolName": "bash", "toolArgs": {"command": "ls"}},
 }
-DENY = Outcome(blocked=True, reason="no")
+DENY = MergedOutcome(blocked=True, reason="no")
 
 
 def render_response(
-    name: str, outcome: Outcome, question: dict[str, Any] | None = None, event: str | None = None
+    name: str, outcome: MergedOutcome, question: dict[str, Any] | None = None, event: str | None = None
 ) -> AgentResponse:
     host = HOSTS[name]
     return host.render_response(host.parse_request(SHELL[name] if question is None else question, event), outcome)
@@ -65,13 +65,13 @@ def test_a_deny_is_said_in_the_form_that_the_agent_can_not_overlook(name: str, e
 @pytest.mark.parametrize("name", HOSTS)
 def test_no_objection_grants_nothing(name: str) -> None:
     """An allow would skip the person's own prompt; only Cursor needs one, because it takes silence for a no."""
-    assert render_response(name, Outcome()).stdout == ({"permission": "allow"} if name == "cursor" else None)
+    assert render_response(name, MergedOutcome()).stdout == ({"permission": "allow"} if name == "cursor" else None)
 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_stop_never_lets_the_tool_run(name: str) -> None:
     """Claude Code would run the tool before it stops, so a stop is a deny as well."""
-    response = render_response(name, Outcome(stop=True, stop_reason="enough"))
+    response = render_response(name, MergedOutcome(stop=True, stop_reason="enough"))
     assert (
         response.exit_code == 2
         or "deny" in str(response.stdout)
@@ -85,7 +85,7 @@ def test_a_stop_never_lets_the_tool_run(name: str) -> None:
 )
 def test_ask_is_passed_on_where_the_agent_asks_and_denies_elsewhere(name: str, asks: bool) -> None:
     """Where an agent would hang or let the call pass, ask is a deny, and that is told."""
-    response = render_response(name, Outcome(ask=True, reason="sure?"))
+    response = render_response(name, MergedOutcome(ask=True, reason="sure?"))
     assert ("'ask'" in str(response.stdout)) is asks
     assert bool(response.unsupported) is not asks
     assert "sure?" in f"{response.stdout}{response.stderr}"
@@ -222,7 +222,7 @@ def test_another_result_takes_the_place_of_the_tools_own(name: str) -> None:
     event, question = AFTER[name]
     for result in ("***", ""):
         response = render_response(
-            name, Outcome(result=result, message="m"), {"hook_event_name": event, **question}, event
+            name, MergedOutcome(result=result, message="m"), {"hook_event_name": event, **question}, event
         )
         expected = {
             "claude": f"'updatedToolOutput': {{'stdout': '{result}', 'stderr': ''",
@@ -238,7 +238,7 @@ def test_another_result_takes_the_place_of_the_tools_own(name: str) -> None:
 def test_a_result_that_claude_code_can_not_replace_stops_it() -> None:
     """The model would read it otherwise."""
     question = {"hook_event_name": "PostToolUse", "tool_name": "Grep", "tool_response": {"filenames": ["a"]}}
-    response = render_response("claude", Outcome(result="***"), question)
+    response = render_response("claude", MergedOutcome(result="***"), question)
     assert response.stdout is not None
     assert response.stdout["continue"] is False
     assert response.unsupported
@@ -248,7 +248,7 @@ def test_another_result_hides_no_stop_and_no_deny() -> None:
     """Codex is told the reason beside it, and the session is refused from then on."""
     event, question = AFTER["codex"]
     response = render_response(
-        "codex", Outcome(result="***", stop=True, stop_reason="enough"), {"hook_event_name": event, **question}
+        "codex", MergedOutcome(result="***", stop=True, stop_reason="enough"), {"hook_event_name": event, **question}
     )
     assert (response.exit_code, response.stderr, response.pending_stop) == (2, "***\n\nenough", "enough")
 
@@ -300,7 +300,9 @@ def test_what_hooks_make_of_a_model_call_is_passed_on_to_gemini_cli(
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
 @pytest.mark.parametrize("payload", [{}, {"hook_event_name": ""}, {"hook_event_name": 3, "toolName": 4}])
-def test_a_question_that_can_not_be_read_is_never_taken_for_a_harmless_one(host: Host, payload: dict[str, Any]) -> None:
+def test_a_question_that_can_not_be_read_is_never_taken_for_a_harmless_one(
+    host: HostAgent, payload: dict[str, Any]
+) -> None:
     """Nobody knows what the agent is about to do."""
     try:
         request = host.parse_request(payload, None)
@@ -311,13 +313,18 @@ def test_a_question_that_can_not_be_read_is_never_taken_for_a_harmless_one(host:
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_every_event_of_an_agent_can_be_heard_and_answered(host: Host) -> None:
+def test_every_event_of_an_agent_can_be_heard_and_answered(host: HostAgent) -> None:
     """Missing fields cost nothing but themselves; a deny has a reason in every answer that blocks."""
     for native_event in host.events:
         given = {"tool_name": "x", "toolName": "x", "tool_input": {}, "toolArgs": {}, "command": "x", "file_path": "x"}
         request = host.parse_request({**given, "hook_event_name": native_event}, native_event)
         assert request.questions
-        for outcome in (Outcome(), DENY, Outcome(stop=True, stop_reason="s"), Outcome(context="c", suppress=True)):
+        for outcome in (
+            MergedOutcome(),
+            DENY,
+            MergedOutcome(stop=True, stop_reason="s"),
+            MergedOutcome(context="c", suppress=True),
+        ):
             host.render_response(request, outcome)
 
 
@@ -338,7 +345,7 @@ def test_a_compression_is_blocked_where_the_agent_can_keep_its_history(name: str
 def test_codex_is_stopped_before_it_compresses() -> None:
     """There `continue: false` is all that it understands."""
     question = {"hook_event_name": "PreCompact", "trigger": "auto"}
-    assert render_response("codex", Outcome(stop=True, stop_reason="s"), question).stdout == {
+    assert render_response("codex", MergedOutcome(stop=True, stop_reason="s"), question).stdout == {
         "continue": False,
         "stopReason": "s",
     }

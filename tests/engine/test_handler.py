@@ -18,7 +18,7 @@ from hookline.engine.handler import EngineRules, HookEventHandler
 from hookline.engine.plan import HookPlanner, PlannedEvent
 from hookline.engine.registry import HookRegistry
 from hookline.engine.run import HookRunner
-from hookline.formats.genai.translator import HookTranslatorGenAIv1
+from hookline.formats.genai.request import HookTranslatorGenAIv1
 from hookline.log.write.logger import HookLogger, MemorySink
 from hookline.protocol.arguments import ToolArguments
 from hookline.protocol.constants import ConfigSource, Decider, OnError

@@ -10,7 +10,7 @@ from google.genai import types
 from msgspec.structs import asdict
 
 from hookline.engine.event_table import create_hook_output
-from hookline.formats.genai.translator import default_hook_translator
+from hookline.formats.genai.request import default_hook_translator
 from hookline.formats.outputs import (
     AfterModelHookOutput,
     BeforeModelHookOutput,

@@ -6,7 +6,7 @@ from hookline.guards.catalog import PACKS
 from hookline.guards.command_rules import evaluate_command
 from hookline.guards.rules import load
 from hookline.testing.mutants.commands import mutants_of
-from hookline.testing.mutants.mutant import Kind
+from hookline.testing.mutants.mutant import MutantKind
 
 PLACE = ("/home/me/project", "/home/me", "/home/me/project")
 
@@ -20,7 +20,7 @@ def test_no_form_of_what_a_rule_stops_gets_through(pack: str) -> None:
     for rule in load(pack).rules:
         for mutant in (each for command in rule.stopped for each in mutants_of(command)):
             is_stopped = any(evaluate_command(name, mutant.text, *PLACE) for name in (pack, "shell"))
-            if is_stopped is not (mutant.kind is Kind.SAME):
+            if is_stopped is not (mutant.kind is MutantKind.SAME):
                 wrong.append((rule.id, mutant.way, mutant.text))
     assert wrong == []
 

@@ -16,7 +16,7 @@ import pytest
 
 from hookline import Config, Hooks, execute_tool_with_hooks
 from hookline.adapters.blocking import Blocking, finished
-from hookline.adapters.run import AgentRun, Said
+from hookline.adapters.run import AgentRun, CannedResponse
 from hookline.adapters.table import Adapter
 from hookline.apps.agent.conversation.contents import (
     answer_calls,
@@ -36,7 +36,7 @@ from hookline.formats import openai
 from hookline.formats.genai import sdk
 from hookline.protocol.llm import GenerateContentParameters
 from hookline.testing import ScriptedModel, effects
-from hookline.testing.effects import Case, Conversation, Turn
+from hookline.testing.effects import Conversation, EffectCase, Turn
 
 SYSTEM = "You help."
 NAMES = ("write_file", "delete_file")
@@ -158,7 +158,7 @@ async def _adapted(program: Program, run: AgentRun) -> None:
     tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in NAMES]
     while True:
         native = await run.before_model({"model": "m", "messages": list(messages), "tools": tools})
-        if isinstance(native, Said):
+        if isinstance(native, CannedResponse):
             return program.shown.append(native.text)
         said = native["messages"]
         texts = [one["content"] for one in said if one["role"] != "tool" and one.get("content")]
@@ -166,7 +166,7 @@ async def _adapted(program: Program, run: AgentRun) -> None:
         is_off = native.get("tool_choice") == "none"
         answer = program.ask(texts, results, [] if is_off else openai.tool_names(native))
         response = await run.after_model({"choices": [{"message": {"role": "assistant", "content": answer.text}}]})
-        if isinstance(response, Said):
+        if isinstance(response, CannedResponse):
             return program.shown.append(response.text)
         text = response["choices"][0]["message"]["content"]
         program.shown.append(text)
@@ -308,12 +308,16 @@ def _rewrites(name: str, request: Mapping[str, Any]) -> tuple[str, Mapping[str, 
     # Not the first request: hookline's agent sends none that has nothing left.
     command = f"if grep -q 'I write'; then printf %s {shlex.quote(json.dumps(answer))}; fi"
     hooks = {"BeforeModel": [{"hooks": [{"type": "command", "name": "guard", "command": command}]}]}
-    return name, {"enableHooks": True, "hooks": hooks}, Conversation((Turn("I write.", WRITE), Turn("All done.")))
+    return (
+        name,
+        {"enableHooks": True, "hooks": hooks},
+        Conversation((Turn("I write.", WRITE), Turn("All done."))),
+    )
 
 
 def rows() -> list[Any]:
     """Every case of the table of effects, and rewrites of the request that it has no case for."""
-    cases: list[tuple[str, Case]] = [(f"{row}: {case}", case) for row in effects.ROWS for case in row.cases]
+    cases: list[tuple[str, EffectCase]] = [(f"{row}: {case}", case) for row in effects.ROWS for case in row.cases]
     made = [(name, case.settings, case.conversation) for name, case in cases]
     made += [
         _rewrites("no messages", {"messages": []}),

@@ -10,7 +10,7 @@ import pytest
 
 from hookline import Config, Hooks, ToolResult, execute_tool_with_hooks
 from hookline.apps.cli.main import main
-from hookline.bridge.call import Bridge, Call
+from hookline.bridge.call import Bridge, BridgeCall
 
 GUARDS: list[Any] = [
     pytest.param("echo 'jq: not found' >&2; exit 127", "exited with code 127 (jq: not found)", id="crashes"),
@@ -104,7 +104,7 @@ def test_the_users_of_other_agents_see_it(project: Path, agent: str, monkeypatch
     def ask(session: str) -> bytes:
         payload = {"session_id": session, "cwd": str(project), "hook_event_name": event, **tool}
         words = (agent, event, "--settings", str(file))
-        call = Call(
+        call = BridgeCall(
             words=words, stdin=json.dumps(payload).encode(), cwd=str(project), environ={"PATH": "/usr/bin:/bin"}
         )
         bridge = Bridge()

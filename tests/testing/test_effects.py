@@ -14,7 +14,7 @@ from hookline.adapters.table import EVENTS, EffectName, report_inabilities
 from hookline.errors import HooklineError
 from hookline.protocol.llm import LLMMessage
 from hookline.testing import effects
-from hookline.testing.effects import Conversation, Outcome, Request, Turn
+from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 
 @dataclass
@@ -26,13 +26,13 @@ class LoopHost:
     streams: bool = False
     tool_name: Callable[[str], str] = str
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Callable[..., str]]) -> RunOutcome:
         """The conversation in this loop."""
         report_inabilities(hooks, "the loop", self.cannot)
         loop = _Loop(hooks.session(), conversation, {self.tool_name(tool.__name__): tool for tool in tools}, self)
         while await loop.turn():
             pass
-        return Outcome(shown=tuple(loop.shown), requests=tuple(loop.requests))
+        return RunOutcome(shown=tuple(loop.shown), requests=tuple(loop.requests))
 
 
 class _Loop:
@@ -190,7 +190,7 @@ def test_a_stream_that_leaks_fails() -> None:
 class Refusing:
     """A host that does not stream while AfterModel hooks exist."""
 
-    async def run(self, *_given: object) -> Outcome:
+    async def run(self, *_given: object) -> RunOutcome:
         """Refuses."""
         raise HooklineError("no streams while AfterModel hooks exist")
 

@@ -37,23 +37,26 @@ def hookline_hooks(hooks: Hooks) -> dict[Any, list[Any]]:
     events = {"PreToolUse": _before_tool, "PostToolUse": _after_tool, "PostToolUseFailure": _after_tool}
 
     def matcher(event: str) -> Any:
-        async def callback(told: Any, tool_use_id: str | None, _context: Any) -> Any:
+        async def callback(hook_input: Any, tool_use_id: str | None, _context: Any) -> Any:
             _SELF.report(hooks)
-            return await events[event](_session(hooks, told), told, tool_use_id)
+            return await events[event](_session(hooks, hook_input), hook_input, tool_use_id)
 
         return HookMatcher(hooks=[callback], timeout=_TIMEOUT_S, on_failure="block")
 
     return {event: [matcher(event)] for event in events}
 
 
-def _session(hooks: Hooks, told: Mapping[str, Any]) -> Session:
+def _session(hooks: Hooks, hook_input: Mapping[str, Any]) -> Session:
     return hooks.session(
-        told["session_id"], agent=told.get("agent_type"), cwd=told["cwd"], transcript_path=told["transcript_path"]
+        hook_input["session_id"],
+        agent=hook_input.get("agent_type"),
+        cwd=hook_input["cwd"],
+        transcript_path=hook_input["transcript_path"],
     )
 
 
-async def _before_tool(session: Session, told: Mapping[str, Any], tool_use_id: str | None) -> dict[str, Any]:
-    tool, given = CLAUDE.tool_of_theirs(told["tool_name"]), told["tool_input"]
+async def _before_tool(session: Session, hook_input: Mapping[str, Any], tool_use_id: str | None) -> dict[str, Any]:
+    tool, given = CLAUDE.tool_of_theirs(hook_input["tool_name"]), hook_input["tool_input"]
     # Claude's own permission prompt asks, unless the program has decided who does.
     steps = session.judging(
         tool.ours, tool.own_arguments(given), tool_use_id, None, leaves_questions=not session.can_ask
@@ -66,27 +69,27 @@ async def _before_tool(session: Session, told: Mapping[str, Any], tool_use_id: s
     elif call.ask and not session.can_ask:
         specific |= {"permissionDecision": "ask", "permissionDecisionReason": call.reason}
     if call.changed and not call.blocked:
-        specific["updatedInput"] = tool.rewritten(given, call.arguments, told["cwd"])
+        specific["updatedInput"] = tool.rewritten(given, call.arguments, hook_input["cwd"])
     added = [call.context, f"[System] {call.note}" if call.note and not call.blocked else None]
-    return _answer(told, specific, added, call.stop_reason or "" if call.stop else None)
+    return _answer(hook_input, specific, added, call.stop_reason or "" if call.stop else None)
 
 
-async def _after_tool(session: Session, told: Mapping[str, Any], tool_use_id: str | None) -> dict[str, Any]:
-    tool, given = CLAUDE.tool_of_theirs(told["tool_name"]), told["tool_input"]
+async def _after_tool(session: Session, hook_input: Mapping[str, Any], tool_use_id: str | None) -> dict[str, Any]:
+    tool, given = CLAUDE.tool_of_theirs(hook_input["tool_name"]), hook_input["tool_input"]
     # The additions of BeforeTool hooks were sent before the tool ran.
     call = ToolCall(name=tool.ours, arguments=tool.own_arguments(given), call_id=tool_use_id)
-    response = told.get("tool_response", told.get("error"))
+    response = hook_input.get("tool_response", hook_input.get("error"))
     output = to_tool_result(results.text_of(response))
     result = await session.after_tool(call, output)
     content, shown = str(result.llm_content), response
     stop = result.stop_reason or "" if result.should_stop else None
     if is_hidden := not content.startswith(output.llm_content):
-        shown = results.in_its_shape(response, content) if "tool_response" in told else None
+        shown = results.in_its_shape(response, content) if "tool_response" in hook_input else None
         stop = results.HIDDEN if shown is None else stop
-    if stop is not None and "tool_response" in told:
+    if stop is not None and "tool_response" in hook_input:
         shown = results.with_last_word(shown, stop) or _unsaid(stop, shown)
     specific = {} if shown is response or shown is None else {"updatedToolOutput": shown}
-    return _answer(told, specific, [] if is_hidden else [content.removeprefix(output.llm_content).strip()], stop)
+    return _answer(hook_input, specific, [] if is_hidden else [content.removeprefix(output.llm_content).strip()], stop)
 
 
 def _unsaid(reason: str, shown: Any) -> Any:
@@ -95,11 +98,11 @@ def _unsaid(reason: str, shown: Any) -> Any:
 
 
 def _answer(
-    told: Mapping[str, Any], specific: dict[str, Any], added: list[str | None], stop: str | None
+    hook_input: Mapping[str, Any], specific: dict[str, Any], added: list[str | None], stop: str | None
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {} if stop is None else {"continue_": False, "stopReason": stop}
     if text := "\n\n".join(filter(None, added)):
         specific["additionalContext"] = text
     if specific:
-        answer["hookSpecificOutput"] = {"hookEventName": told["hook_event_name"], **specific}
+        answer["hookSpecificOutput"] = {"hookEventName": hook_input["hook_event_name"], **specific}
     return answer

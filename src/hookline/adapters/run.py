@@ -3,9 +3,9 @@
 An adapter makes an `AgentRun` for each agent of each run, and awaits its methods around model calls and tool calls.
 """
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hookline.adapters._notes import notes_of, report_dropped
 from hookline.adapters.blocking import Blocking
@@ -14,12 +14,36 @@ from hookline.client import Hooks, Selection, ToolCall
 from hookline.client.results import ToolFunction
 from hookline.client.triggers.results import ToolResult
 from hookline.errors import AgentStoppedError
-from hookline.formats.format import Format
 
 if TYPE_CHECKING:
-    from hookline.protocol.llm import LLMRequest
+    from hookline.protocol.llm import LLMRequest, LLMResponse, ToolMode
 
 _BEFORE_MODEL = ("BeforeToolSelection", "BeforeModel")
+
+
+class Format(Protocol):
+    """The interface of every module of `hookline.formats`, for one kind of native requests and responses."""
+
+    def to_hook_llm_request(self, native: Any, /) -> "LLMRequest":
+        """Return the request as hooks see it."""
+
+    def from_hook_llm_request(self, hook_request: Any, base: Any, /) -> Any:
+        """The request to send."""
+
+    def to_hook_llm_response(self, response: Any, /) -> "LLMResponse":
+        """Return the response as hooks see it."""
+
+    def from_hook_llm_response(self, hook_response: Mapping[str, Any], base: Any = None, /) -> Any:
+        """The response with the hooks' text; without one, a new response of text alone."""
+
+    def with_note(self, native: Any, text: str, /) -> Any:
+        """The request with a hook's note to the model."""
+
+    def offer(self, native: Any, permits: Callable[[str], bool], mode: "ToolMode | None", /) -> Any:
+        """The request with the tools that are permitted."""
+
+    def tool_names(self, native: Any, /) -> list[str]:
+        """The names of the tools that the request offers."""
 
 
 def tool_result(content: Any, *, is_error: bool = False) -> ToolResult:
@@ -27,7 +51,7 @@ def tool_result(content: Any, *, is_error: bool = False) -> ToolResult:
     return ToolResult(llm_content=content, return_display=content, error=str(content) if is_error else None)
 
 
-class Stop:
+class StopFlag:
     """Whether a hook has stopped a run, and why; agents of the same run share it."""
 
     __slots__ = ("reason",)
@@ -43,7 +67,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CannedResponse:
     """A text in place of the model's answer."""
 
     text: str
@@ -69,7 +93,7 @@ class AgentRun:
         session_id: str | None,
         *,
         agent: str | None = None,
-        stop: Stop | None = None,
+        stop: StopFlag | None = None,
         keeps_notes: bool = True,
         is_lasting: bool | None = None,
         is_blocking: bool = False,
@@ -92,7 +116,7 @@ class AgentRun:
         self.format = form
         self.hooks = hooks
         self.session = hooks.session(session_id, agent=agent)
-        self.stop = stop or Stop()
+        self.stop = stop or StopFlag()
         self.note: str | None = None
         """The note of a hook for the model's next request."""
         self.is_suppressed = False
@@ -101,29 +125,29 @@ class AgentRun:
         self._notes = notes_of(hooks) if keeps_notes and self._is_lasting else None
         self._calls: Any = Blocking(self.session) if is_blocking else self.session
         self._request: Any = None
-        self._told: LLMRequest | None = None
+        self._hook_request: LLMRequest | None = None
 
     async def before_model(self, native: Any) -> Any:
-        """The request to send, or a `Said` in place of the answer.
+        """The request to send, or a `CannedResponse` in place of the answer.
 
         A request is read only if hooks of its events exist: a message of an unknown shape does not break an agent that
         has tool hooks alone.
         """
         if self.stop.reason is not None:
-            return Said(self.stop.reason, self.format)
+            return CannedResponse(self.stop.reason, self.format)
         note = self._taken_note()
-        self._request, self._told = self._noted(native, note), None
+        self._request, self._hook_request = self._noted(native, note), None
         if self._nothing_runs(*_BEFORE_MODEL):
             self.session.selection = Selection()
             return self._request
         return await self._ask(note)
 
     async def after_model(self, response: Any) -> Any:
-        """The response to go on with, or a `Said` in its place, with which the run ends."""
+        """The response to go on with, or a `CannedResponse` in its place, with which the run ends."""
         self.is_suppressed = False
         if self._nothing_runs("AfterModel"):
             return response
-        told = self.format.to_hook_llm_request(self._request) if self._told is None else self._told
+        told = self.format.to_hook_llm_request(self._request) if self._hook_request is None else self._hook_request
         answer = await self._calls.after_model(told, self.format.to_hook_llm_response(response))
         self.keep(answer.note)
         self.is_suppressed = answer.suppress
@@ -131,7 +155,7 @@ class AgentRun:
             self._report_suppression(self.adapter.suppression)
         if answer.stop:
             self.end()
-            return Said(self.stop.end(answer.text or answer.stop_reason), self.format)
+            return CannedResponse(self.stop.end(answer.text or answer.stop_reason), self.format)
         return response if answer.response is None else self.format.from_hook_llm_response(answer.response, response)
 
     async def before_tool(self, name: str, arguments: Any, call_id: str | None = None) -> ToolCall | ToolResult:
@@ -194,8 +218,12 @@ class AgentRun:
         if gate.blocked:
             self._keep_all(note, gate.note)
             text = (gate.response or {}).get("text")
-            return Said(gate.reason or "", self.format) if text is None else Said(text, self.format, is_answer=True)
-        self._told = gate.request
+            return (
+                CannedResponse(gate.reason or "", self.format)
+                if text is None
+                else CannedResponse(text, self.format, is_answer=True)
+            )
+        self._hook_request = gate.request
         model = gate.request.get("model", told["model"])
         if model != told["model"] and not self.adapter.can_choose_model:
             report_once(f"a hook chose the model {model}, which a hook can't do in {self.adapter.framework}")
@@ -203,9 +231,9 @@ class AgentRun:
         allowed = gate.selection or chosen
         return self._noted(self.format.offer(wanted, allowed.permits, allowed.mode), chosen.note)
 
-    def _ended(self, reason: str | None, *notes: str | None) -> Said:
+    def _ended(self, reason: str | None, *notes: str | None) -> CannedResponse:
         self._keep_all(*notes)
-        return Said(self.stop.end(reason), self.format)
+        return CannedResponse(self.stop.end(reason), self.format)
 
     def _keep_all(self, *notes: str | None) -> None:
         self.keep("\n\n".join(filter(None, notes)) or None)
@@ -240,9 +268,9 @@ class SharedRun:
     """One run in which several agents take part, each with its own tools; a stop ends it for all of them."""
 
     agents: dict[Hashable, AgentRun] = field(default_factory=dict)
-    stop: Stop = field(default_factory=Stop)
+    stop: StopFlag = field(default_factory=StopFlag)
 
-    def agent(self, key: Hashable, make: Callable[[Stop], AgentRun]) -> AgentRun:
+    def agent(self, key: Hashable, make: Callable[[StopFlag], AgentRun]) -> AgentRun:
         """The agent of this run; `make` makes it."""
         if key not in self.agents:
             self.agents[key] = make(self.stop)

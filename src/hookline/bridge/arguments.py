@@ -24,7 +24,7 @@ class BridgeArguments(argparse.Namespace):
     no_serve: bool
 
 
-class _Parser(argparse.ArgumentParser):
+class _BridgeParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises, because the caller has to say no to the agent."""
         raise UsageError(message)
@@ -67,7 +67,7 @@ def parse_arguments(words: tuple[str, ...]) -> BridgeArguments:
 
 @lru_cache(maxsize=1)
 def _the_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="hookline hook", allow_abbrev=False)
+    parser = _BridgeParser(prog="hookline hook", allow_abbrev=False)
     add_arguments(parser)
     return parser
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hookline.bridge.agents import HOSTS
 from hookline.bridge.arguments import BridgeArguments, fails_open, parse_arguments
 from hookline.bridge.engine_cache import CacheKey, EngineCache, NotServedError
-from hookline.bridge.host import AgentRequest, AgentResponse, Host, Payload, text
+from hookline.bridge.host import AgentRequest, AgentResponse, HostAgent, Payload, text
 from hookline.bridge.judge import deny_unreadable, judge, read_payload, refusal
 from hookline.bridge.state_files import LastRequests
 from hookline.errors import HooklineError
@@ -33,7 +33,7 @@ _MOST_NESTED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class BridgeCall:
     """One invocation of the bridge."""
 
     words: tuple[str, ...]
@@ -64,7 +64,7 @@ class Bridge:
         self.systems = EngineCache(is_server=is_server)
         self._asked = LastRequests()
 
-    async def answer(self, call: Call) -> Reply:
+    async def answer(self, call: BridgeCall) -> Reply:
         """Return the reply; raises NotServedError if a server must not answer this caller."""
         messages: list[str] = []
         token = captured_notices.set(messages)
@@ -79,7 +79,7 @@ class Bridge:
         finally:
             captured_notices.reset(token)
 
-    async def _answer(self, call: Call, messages: list[str]) -> Reply:
+    async def _answer(self, call: BridgeCall, messages: list[str]) -> Reply:
         try:
             words = parse_arguments(call.words)
         except HooklineError as error:
@@ -87,7 +87,7 @@ class Bridge:
         response = await self._response(call, words)
         return _reply(response, messages, fail_open=words.fail_open)
 
-    async def _response(self, call: Call, words: BridgeArguments) -> AgentResponse:
+    async def _response(self, call: BridgeCall, words: BridgeArguments) -> AgentResponse:
         host = HOSTS[words.agent]
         request: AgentRequest | None = None
         try:
@@ -120,13 +120,13 @@ class Bridge:
             return refusal(host, request or _asked(call.words)[1], str(error))
 
 
-def _event(host: Host, words: BridgeArguments, payload: Payload) -> str | None:
+def _event(host: HostAgent, words: BridgeArguments, payload: Payload) -> str | None:
     """The event that the agent itself names, or else the command line; an unknown one counts with a tool call only."""
     named = text(payload.get("hook_event_name"))
     return named if named and (host.has_event(named) or host.has_call(payload)) else words.event
 
 
-def _with_known_event(host: Host, payload: Payload, request: AgentRequest) -> AgentRequest:
+def _with_known_event(host: HostAgent, payload: Payload, request: AgentRequest) -> AgentRequest:
     """Return the request. A tool call under an unknown event name can't be judged, so it gets a fault."""
     if request.event is not None or host.has_event(request.native_event) or not host.has_call(payload):
         return request
@@ -144,7 +144,7 @@ def overdue(words: tuple[str, ...], failure: str) -> Reply:
     return _reply(response, [], fail_open=fails_open(words))
 
 
-def _asked(words: tuple[str, ...]) -> tuple[Host | None, AgentRequest | None]:
+def _asked(words: tuple[str, ...]) -> tuple[HostAgent | None, AgentRequest | None]:
     """Return the agent and its request from the command line alone: a refusal needs that agent's format."""
     host = HOSTS.get(words[0]) if words else None
     event = words[1] if len(words) > 1 else ""
@@ -163,7 +163,7 @@ def _stop_endless_calls(environ: Mapping[str, str]) -> None:
         raise HooklineError(f"{message}; find the hook that runs hookline bridge, and remove it")
 
 
-def _caller(call: Call, words: BridgeArguments, request: AgentRequest) -> CacheKey:
+def _caller(call: BridgeCall, words: BridgeArguments, request: AgentRequest) -> CacheKey:
     files = None if words.settings is None else tuple(os.path.join(call.cwd, file) for file in words.settings)  # noqa: PTH118 - as text
     directory = os.path.abspath(os.path.join(call.cwd, request.cwd))  # noqa: PTH100, PTH118 - not resolved
     root = request.root or call.environ.get(_ROOT_VARIABLES.get(words.agent, ""))

@@ -49,7 +49,7 @@ class AgentRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class MergedOutcome:
     """The merged decision of the hooks about a request, over all of its events."""
 
     blocked: bool = False
@@ -88,7 +88,7 @@ class AgentResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class HostAgent:
     """One agent that can call hookline as its hook command."""
 
     name: str
@@ -102,7 +102,7 @@ class Host:
     """The package that `make bridge-live` installs to run it; None for an agent that was not run."""
     parse_request: Callable[[Payload, str | None], AgentRequest]
     """Parses the agent's input; the second argument is the event's name if the command line gives it."""
-    render: Callable[[AgentRequest, Outcome], AgentResponse]
+    render: Callable[[AgentRequest, MergedOutcome], AgentResponse]
     """Renders an outcome; `render_response` adds the effects that the agent's format has no place for."""
     context_events: frozenset[str]
     """The agent's events at which hooks can add to what the model reads."""
@@ -137,7 +137,7 @@ class Host:
         """The version whose contract was checked, for users."""
         return self.version if self.was_run else f"{self.version} (not run)"
 
-    def render_response(self, request: AgentRequest, outcome: Outcome) -> AgentResponse:
+    def render_response(self, request: AgentRequest, outcome: MergedOutcome) -> AgentResponse:
         """Render the agent's answer, with the effects that it does not support."""
         response = self.render(request, outcome)
         unsupported = [*outcome.unsupported]
@@ -240,7 +240,7 @@ def object_of(value: Any, key: str, agent: str) -> Arguments:
     return value
 
 
-def permission(outcome: Outcome, arguments_key: str) -> dict[str, Any]:
+def permission(outcome: MergedOutcome, arguments_key: str) -> dict[str, Any]:
     """The decision on a tool call as Claude Code and Copilot CLI take it. It never says allow."""
     reason = outcome.reason or outcome.stop_reason
     if outcome.blocked or outcome.stop:
@@ -279,7 +279,7 @@ def lifecycle_fields(
             return {"notification_type": words.get(kind, kind), "message": text(payload.get("message")), "details": {}}
 
 
-def in_place(outcome: Outcome) -> str:
+def in_place(outcome: MergedOutcome) -> str:
     """Return the text that replaces a tool's result, or the reason of a deny; never empty."""
     result = "" if outcome.result is None else outcome.result or "(no output)"
     reason = (outcome.reason or outcome.stop_reason) if outcome.blocked or outcome.stop or outcome.ask else ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hookline.bridge.host import NO_PART, NO_PROMPT, AgentRequest, AgentResponse, Host, Outcome, Payload
+from hookline.bridge.host import NO_PART, NO_PROMPT, AgentRequest, AgentResponse, HostAgent, MergedOutcome, Payload
 from hookline.bridge.state_files import KeptSelections, StoppedSessions
 from hookline.dialects.table import Arguments
 from hookline.engine.selection import KeptSelection, ToolLimits
@@ -29,7 +29,7 @@ _CAN_REFUSE = frozenset({HookEventName.BEFORE_TOOL, HookEventName.BEFORE_AGENT, 
 _NEW_SESSION = frozenset({"startup", "clear"})
 
 
-def read_payload(host: Host, stdin: bytes) -> Payload:
+def read_payload(host: HostAgent, stdin: bytes) -> Payload:
     """Parse the agent's input; raises HooklineError if it is not a JSON object."""
     try:
         payload = parse_json(stdin.decode("utf-8", "replace"))
@@ -40,7 +40,7 @@ def read_payload(host: Host, stdin: bytes) -> Payload:
     return payload
 
 
-async def judge(host: Host, request: AgentRequest, lease: "EngineLease", deadline_s: float) -> AgentResponse:
+async def judge(host: HostAgent, request: AgentRequest, lease: "EngineLease", deadline_s: float) -> AgentResponse:
     """Asks our hooks, and puts what they decide into the agent's words; it refuses what it can't judge in time."""
     event_deadline.set(time.monotonic() + deadline_s)
     try:
@@ -59,26 +59,28 @@ async def judge(host: Host, request: AgentRequest, lease: "EngineLease", deadlin
     return response
 
 
-def refusal(host: Host | None, request: AgentRequest | None, reason: str) -> AgentResponse:
+def refusal(host: HostAgent | None, request: AgentRequest | None, reason: str) -> AgentResponse:
     """The answer of a bridge that is broken; nearly every agent takes exit code 2 with a text for a no."""
     message = f"hookline: {reason}"
     if request is not None and request.event not in _CAN_REFUSE:
         return AgentResponse(stderr=message, is_broken=True)
     if host is None or request is None or host.exit_2_blocks:
         return AgentResponse(stderr=message, exit_code=EXIT_BLOCK, is_broken=True)
-    return replace(host.render_response(request, Outcome(blocked=True, reason=message)), stderr=message, is_broken=True)
+    return replace(
+        host.render_response(request, MergedOutcome(blocked=True, reason=message)), stderr=message, is_broken=True
+    )
 
 
-def deny_unreadable(host: Host, request: AgentRequest, lease: "EngineLease") -> AgentResponse:
+def deny_unreadable(host: HostAgent, request: AgentRequest, lease: "EngineLease") -> AgentResponse:
     """Deny a call that can't be judged, in the agent's words. No hook is asked, and `--fail-open` has no effect."""
     _log(host, request, lease, f"denied without asking the hooks: {request.fault}", blocked=True)
     if request.native_event not in host.events:
         # An answer in JSON names the event, and this one is unknown to the agent.
         return replace(refusal(host, request, request.fault), is_broken=False)
-    return host.render_response(request, Outcome(blocked=True, reason=f"hookline: {request.fault}"))
+    return host.render_response(request, MergedOutcome(blocked=True, reason=f"hookline: {request.fault}"))
 
 
-async def _ask(host: Host, request: AgentRequest, lease: "EngineLease") -> AgentResponse:
+async def _ask(host: HostAgent, request: AgentRequest, lease: "EngineLease") -> AgentResponse:
     system = lease.system
     if system is None or request.event is None:
         return AgentResponse()
@@ -90,7 +92,7 @@ async def _ask(host: Host, request: AgentRequest, lease: "EngineLease") -> Agent
         if request.event in _CAN_REFUSE:
             reason = f"a hook stopped this session: {stopped}\nStart a new session to go on."
             _log(host, request, lease, f"refused without asking the hooks: {reason}", blocked=True)
-            return host.render_response(request, Outcome(blocked=True, reason=reason))
+            return host.render_response(request, MergedOutcome(blocked=True, reason=reason))
         if _begins_or_ends(request):
             stops.forget(host.name, request.session_id)
     limits = _limits(host, request)
@@ -127,7 +129,7 @@ def _rules_of(request: AgentRequest) -> ToolArguments | None:
     return ToolArguments(as_sent)
 
 
-def combine(request: AgentRequest, verdicts: Sequence[Verdict]) -> Outcome:
+def combine(request: AgentRequest, verdicts: Sequence[Verdict]) -> MergedOutcome:
     """One outcome of the verdicts on all events that stand for a question."""
     notes = [text for verdict in verdicts for text in (verdict.context, verdict.note) if text]
     objecting = [verdict for verdict in verdicts if verdict.denied or verdict.ask or verdict.stop]
@@ -141,7 +143,7 @@ def combine(request: AgentRequest, verdicts: Sequence[Verdict]) -> Outcome:
         # Otherwise the agent would go on with what a guard meant to take out.
         blocked, unsupported = True, (unsendable,)
         reasons.append(f"A hook of hookline wants {unsendable}")
-    return Outcome(
+    return MergedOutcome(
         blocked=blocked,
         stop=bool(stops),
         ask=not blocked and any(verdict.ask for verdict in verdicts),
@@ -172,7 +174,7 @@ def _rewritten(request: AgentRequest, changed: Arguments | None) -> Arguments | 
     return request.tool.rewritten(request.arguments, changed, request.cwd)
 
 
-def _limits(host: Host, request: AgentRequest) -> ToolLimits | None:
+def _limits(host: HostAgent, request: AgentRequest) -> ToolLimits | None:
     """The session's choice of tools, for agents whose hooks make one."""
     if not request.session_id or HookEventName.BEFORE_TOOL_SELECTION not in host.events.values():
         return None
@@ -190,7 +192,7 @@ def _limits(host: Host, request: AgentRequest) -> ToolLimits | None:
     return ToolLimits(kept, names, selects_last=True)
 
 
-def _keep(host: Host, request: AgentRequest, selection: KeptSelection, response: AgentResponse) -> AgentResponse:
+def _keep(host: HostAgent, request: AgentRequest, selection: KeptSelection, response: AgentResponse) -> AgentResponse:
     """The answer, after the session's choice of tools was kept for its next calls."""
     try:
         KeptSelections().keep(host.name, request.session_id, selection)
@@ -206,7 +208,9 @@ def _begins_or_ends(request: AgentRequest) -> bool:
     return request.event is HookEventName.SESSION_END
 
 
-def _log(host: Host, request: AgentRequest, lease: "EngineLease", message: str, *, blocked: bool | None = None) -> None:
+def _log(
+    host: HostAgent, request: AgentRequest, lease: "EngineLease", message: str, *, blocked: bool | None = None
+) -> None:
     lease.log(
         BridgeRecord(
             level=LogLevel.WARN,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hookline.bridge.host import NO_PROMPT, AgentRequest, Host, Outcome
+from hookline.bridge.host import NO_PROMPT, AgentRequest, HostAgent, MergedOutcome
 from hookline.protocol.events import HookEventName
 from hookline.protocol.hook_entry import HookEntry
 
@@ -31,7 +31,7 @@ class UnsupportedEffects:
     unsupported: tuple[str, ...]
 
 
-def unsupported_effects(host: Host, hooks: Iterable[HookEntry]) -> list[UnsupportedEffects]:
+def unsupported_effects(host: HostAgent, hooks: Iterable[HookEntry]) -> list[UnsupportedEffects]:
     """One for each hook, in order."""
     return [
         UnsupportedEffects(
@@ -44,7 +44,7 @@ def unsupported_effects(host: Host, hooks: Iterable[HookEntry]) -> list[Unsuppor
     ]
 
 
-def _unsupported(host: Host, event: HookEventName) -> Iterable[str]:
+def _unsupported(host: HostAgent, event: HookEventName) -> Iterable[str]:
     for native_event, ours in host.events.items():
         if ours is event:
             request = host.parse_request({**_SAMPLE, "hook_event_name": native_event}, native_event)
@@ -52,17 +52,17 @@ def _unsupported(host: Host, event: HookEventName) -> Iterable[str]:
                 yield from host.render_response(request, outcome).unsupported
 
 
-def _outcomes(request: AgentRequest) -> Iterable[Outcome]:
+def _outcomes(request: AgentRequest) -> Iterable[MergedOutcome]:
     is_result = request.event is HookEventName.AFTER_TOOL
-    yield Outcome(context="x", message="x", suppress=is_result)
+    yield MergedOutcome(context="x", message="x", suppress=is_result)
     if is_result:
-        yield Outcome(result="x")
+        yield MergedOutcome(result="x")
     if request.event is HookEventName.BEFORE_TOOL:
-        yield Outcome(ask=True, reason="x")
-        yield Outcome(arguments={})
+        yield MergedOutcome(ask=True, reason="x")
+        yield MergedOutcome(arguments={})
     if request.event is HookEventName.BEFORE_AGENT:
-        yield Outcome(unsupported=(NO_PROMPT,))
+        yield MergedOutcome(unsupported=(NO_PROMPT,))
     if request.event is HookEventName.PRE_COMPRESS:
-        yield Outcome(blocked=True, reason="x")
+        yield MergedOutcome(blocked=True, reason="x")
     if request.event in _CAN_STOP:
-        yield Outcome(stop=True, stop_reason="x")
+        yield MergedOutcome(stop=True, stop_reason="x")

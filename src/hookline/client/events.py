@@ -237,7 +237,7 @@ class SessionEvents:
     ) -> flow.Flow[ToolResult]:
         """The steps of `run_tool`."""
         call = yield from self.judging(name, arguments, call_id, mcp_context, rules)
-        return (yield from flow.run_judged(self._host(), call, fn))
+        return (yield from flow.run_judged(self._program(), call, fn))
 
     def judging(
         self,
@@ -249,38 +249,38 @@ class SessionEvents:
         *,
         leaves_questions: bool = False,
     ) -> flow.Flow[ToolCall]:
-        """The steps of `before_tool`; `leaves_questions` is for a host that asks the user in its own way."""
+        """The steps of `before_tool`; `leaves_questions` is for a program that asks the user in its own way."""
         check_text("the tool's name", name)
         if call_id is not None or mcp_context is not None:
             check_call(call_id, mcp_context)
         self._check_open()
         call = ToolCall(name=name, arguments=arguments, call_id=call_id, mcp_context=mcp_context)  # type: ignore[arg-type]
-        host = self._host(leaves_questions=leaves_questions)
+        program = self._program(leaves_questions=leaves_questions)
         if _is_mapping(arguments) and self._selection is not None and not self._selection.permits(name):
             why, hooks = results.restricted_call(call, self._selection)
             call = replace(call, arguments=own_copy(arguments) or {})
-            return flow.refused(host, call, why, by=hooks, is_invalid=False)
-        return (yield from flow.before_tool(host, call, rules))
+            return flow.refused(program, call, why, by=hooks, is_invalid=False)
+        return (yield from flow.before_tool(program, call, rules))
 
     def answered(self, call: ToolCall, *, asked: str, why_not: str | None) -> ToolCall:
-        """The call of `judging` after the host asked `asked` in its own way; `why_not` is None for a yes."""
-        return flow.answered(replace(self._host(), asked=asked), call, why_not is None, why_not)
+        """The call of `judging` after the program asked `asked` in its own way; `why_not` is None for a yes."""
+        return flow.answered(replace(self._program(), asked=asked), call, why_not is None, why_not)
 
     def finishing(self, call: ToolCall, result: ToolOutput) -> flow.Flow[ToolResult]:
         """The steps of `after_tool`."""
         self._check_open()
         check_type("call", call, ToolCall, "what `before_tool` returned")
-        return (yield from flow.after_tool(self._host(), call, result))
+        return (yield from flow.after_tool(self._program(), call, result))
 
     @property
     def can_ask(self) -> bool:
         """Whether the program has decided what happens when a hook wants the user to be asked."""
         return self._on_ask is not None
 
-    def _host(self, *, leaves_questions: bool = False) -> flow.Host:
+    def _program(self, *, leaves_questions: bool = False) -> flow.Program:
         unasked = flow.Unasked.LEFT_OPEN if leaves_questions else flow.Unasked.REFUSED
         on_ask = None if leaves_questions else self._on_ask
-        return flow.Host(fire=self._fire, write=self.write, on_ask=on_ask, unasked=unasked)
+        return flow.Program(fire=self._fire, write=self.write, on_ask=on_ask, unasked=unasked)
 
     def write(self, record: "LogRecord") -> None:
         """Logs a record under this session."""

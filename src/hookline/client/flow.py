@@ -1,8 +1,8 @@
 """One tool call between its hooks: the only place where what hooks decide about a tool call is put into effect.
 
 A flow is a generator, so that async and blocking callers run the same code. It yields functions without arguments, and
-is sent what they return; where that is awaitable, what it comes to. `run` does this for async callers. In a host that
-runs the tool itself, such as an MCP gateway, the two halves are used alone: `before_tool` and `after_tool`.
+is sent what they return; where that is awaitable, what it comes to. `run` does this for async callers. A program that
+runs the tool itself, such as an MCP gateway, uses the two halves alone: `before_tool` and `after_tool`.
 """
 
 import inspect
@@ -41,14 +41,14 @@ _NOBODY = "a hook wants the user to be asked about this call, and nobody can be 
 
 
 class Unasked(Enum):
-    """The consequence of a hook's `ask` where the host has no `on_ask`."""
+    """The consequence of a hook's `ask` where the program has no `on_ask`."""
 
     REFUSED = auto()
     """The call is refused, with the reason."""
     SCRIPTS_PASS = auto()
     """The call runs if only scripts ask, as the specification has it; any other hook's `ask` refuses it."""
     LEFT_OPEN = auto()
-    """The host asks in its own way: the call has `ask` set, and `answered` gives the answer."""
+    """The program asks in its own way: the call has `ask` set, and `answered` gives the answer."""
 
 
 class Fire(Protocol):
@@ -66,13 +66,13 @@ class Fire(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Program:
     """The program around a tool call: everything in which programs differ."""
 
     fire: Fire
-    """Fires one event in the host's session."""
+    """Fires one event in the program's session."""
     write: "Callable[[LogRecord], None]"
-    """Logs a record in the host's session."""
+    """Logs a record in the program's session."""
     on_ask: OnAsk | None = None
     asked: str = "on_ask"
     """The name of the user or program that `on_ask` asks, for the log."""
@@ -112,22 +112,22 @@ def run_blocking(flow: Flow[Result], wait: Callable[[Awaitable[Any]], Any]) -> R
 
 
 def run_tool(
-    host: Host, call: ToolCall, rules: ToolArguments | None, fn: Callable[[dict[str, Any]], Any]
+    program: Program, call: ToolCall, rules: ToolArguments | None, fn: Callable[[dict[str, Any]], Any]
 ) -> Flow[ToolResult]:
     """Runs a tool between its hooks, and returns its result with everything applied that they answered."""
-    return (yield from run_judged(host, (yield from before_tool(host, call, rules)), fn))
+    return (yield from run_judged(program, (yield from before_tool(program, call, rules)), fn))
 
 
-def run_judged(host: Host, call: ToolCall, fn: Callable[[dict[str, Any]], Any]) -> Flow[ToolResult]:
+def run_judged(program: Program, call: ToolCall, fn: Callable[[dict[str, Any]], Any]) -> Flow[ToolResult]:
     """Runs the tool of a call that `before_tool` returned, unless it is blocked."""
     if call.blocked:
         return call.refusal
     # The tool gets a copy: AfterTool hooks read the arguments it was called with, even if it changes them.
     output = yield partial(fn, own_copy(call.arguments) or {})
-    return (yield from after_tool(host, call, output))
+    return (yield from after_tool(program, call, output))
 
 
-def before_tool(host: Host, call: ToolCall, rules: ToolArguments | None) -> Flow[ToolCall]:
+def before_tool(program: Program, call: ToolCall, rules: ToolArguments | None) -> Flow[ToolCall]:
     """Fires BeforeTool, and asks the user if hooks want that: whether the tool runs, and with which arguments.
 
     `call` has the arguments as the caller gave them. Hooks, the user and the tool get their normal form.
@@ -135,27 +135,29 @@ def before_tool(host: Host, call: ToolCall, rules: ToolArguments | None) -> Flow
     given: Any = call.arguments  # a model may have written anything
     if not isinstance(given, Mapping) or (arguments := own_copy(given)) is None:
         kind = type(given).__name__
-        return refused(host, replace(call, arguments={}), f"its arguments are a {kind} that can't be read as a mapping")
+        return refused(
+            program, replace(call, arguments={}), f"its arguments are a {kind} that can't be read as a mapping"
+        )
     if rules is not None:
         arguments = rules.normal(arguments)
     call = replace(call, arguments=arguments)
     if rules is not None and rules.fault is not None:
-        return refused(host, call, f"its arguments can't be used: {rules.fault}")
+        return refused(program, call, f"its arguments can't be used: {rules.fault}")
     fields = {"tool_name": call.name, "tool_input": arguments}
     call = judged(
-        call, (yield partial(host.fire, HookEventName.BEFORE_TOOL, fields, call.mcp_context, arguments=rules))
+        call, (yield partial(program.fire, HookEventName.BEFORE_TOOL, fields, call.mcp_context, arguments=rules))
     )
     if not call.ask:
         return call
-    if host.on_ask is None:
-        return _unasked(host, call)
-    if not callable(host.on_ask):  # "allow": `check_on_ask` lets nothing else in
+    if program.on_ask is None:
+        return _unasked(program, call)
+    if not callable(program.on_ask):  # "allow": `check_on_ask` lets nothing else in
         return call
     reason = AskReason(call.reason or "", call.decided_by)
-    return answered(host, call, (yield partial(host.on_ask, reason, own_copy(call.arguments) or {})))
+    return answered(program, call, (yield partial(program.on_ask, reason, own_copy(call.arguments) or {})))
 
 
-def after_tool(host: Host, call: ToolCall, output: Any) -> Flow[ToolResult]:
+def after_tool(program: Program, call: ToolCall, output: Any) -> Flow[ToolResult]:
     """Fires AfterTool, and returns the result with everything applied that the hooks of both events answered.
 
     For a call that is blocked it fires nothing, and returns the refusal.
@@ -164,7 +166,7 @@ def after_tool(host: Host, call: ToolCall, output: Any) -> Flow[ToolResult]:
         return call.refusal
     result = to_tool_result(output)
     fields = {"tool_name": call.name, "tool_input": call.arguments, "tool_response": result.to_tool_response()}
-    after = yield partial(host.fire, HookEventName.AFTER_TOOL, fields, call.mcp_context)
+    after = yield partial(program.fire, HookEventName.AFTER_TOOL, fields, call.mcp_context)
     if call.verdict is None and after is None:
         return result
     return applied(result, call.verdict, after)
@@ -190,7 +192,7 @@ def judged(call: ToolCall, before: "Verdict | None") -> ToolCall:
     )
 
 
-def answered(host: Host, call: ToolCall, answer: object, why_not: str | None = None) -> ToolCall:
+def answered(program: Program, call: ToolCall, answer: object, why_not: str | None = None) -> ToolCall:
     """The call after the user was asked about it, which the log records with the answer.
 
     TypeError for an answer that is neither True nor False: the text "no" is true.
@@ -198,7 +200,7 @@ def answered(host: Host, call: ToolCall, answer: object, why_not: str | None = N
     if not isinstance(answer, bool):
         raise TypeError(f"the answer of on_ask is {answer!r}; expected True or False")
     word = outcome_words.UserAnswer.YES if answer else outcome_words.UserAnswer.NO
-    host.write(answer_record(call, word, host.asked, why_not))
+    program.write(answer_record(call, word, program.asked, why_not))
     reason = call.reason if answer or why_not is None else f"{call.reason} ({why_not})"
     return replace(call, ask=False, blocked=not answer, reason=reason)
 
@@ -229,7 +231,9 @@ def _answer_record(call: ToolCall, shown: str, **facts: Any) -> "AnswerRecord":
     )
 
 
-def refused(host: Host, call: ToolCall, why: str, *, by: tuple[str, ...] = (), is_invalid: bool = True) -> ToolCall:
+def refused(
+    program: Program, call: ToolCall, why: str, *, by: tuple[str, ...] = (), is_invalid: bool = True
+) -> ToolCall:
     """A call that is refused before any hook is asked about it, and the log says so.
 
     `is_invalid` is for arguments that can't be used, which is an error of the call.
@@ -246,23 +250,23 @@ def refused(host: Host, call: ToolCall, why: str, *, by: tuple[str, ...] = (), i
         reason=reason,
         answer=answers.deny(reason),
     )
-    host.write(event_log.decided_record(refusal, handler.new_fire_id(), call.arguments))
+    program.write(event_log.decided_record(refusal, handler.new_fire_id(), call.arguments))
     return judged(call, refusal)
 
 
-def _unasked(host: Host, call: ToolCall) -> ToolCall:
-    """The call if hooks want the user to be asked and the host has no way to do that."""
-    if host.unasked is Unasked.LEFT_OPEN:
+def _unasked(program: Program, call: ToolCall) -> ToolCall:
+    """The call if hooks want the user to be asked and the program has no way to do that."""
+    if program.unasked is Unasked.LEFT_OPEN:
         return call
     by = ", ".join(call.decided_by) or "a hook"
     asks = f"{by} asks ({call.reason})"
-    if host.unasked is Unasked.SCRIPTS_PASS and call.verdict is not None and _only_scripts_ask(call.verdict.runs):
+    if program.unasked is Unasked.SCRIPTS_PASS and call.verdict is not None and _only_scripts_ask(call.verdict.runs):
         asks = f"{asks}, but this program gives no on_ask"
-        host.write(unasked_record(call, f"{asks}, so the call goes on", blocked=False))
+        program.write(unasked_record(call, f"{asks}, so the call goes on", blocked=False))
         remedy = 'give on_ask, or on_ask="allow" if that is what you want'
-        host.warn_once(f"BeforeTool {call.name}: {asks}, so the call runs without a question; {remedy}")
+        program.warn_once(f"BeforeTool {call.name}: {asks}, so the call runs without a question; {remedy}")
         return replace(call, ask=False)
-    host.write(unasked_record(call, f"{asks}, and nobody can be asked here"))
+    program.write(unasked_record(call, f"{asks}, and nobody can be asked here"))
     return replace(call, blocked=True, reason=f"{call.reason} ({_NOBODY})")
 
 

@@ -416,13 +416,13 @@ class HookEventHandler:
         """The fields with the model's request and response in the form that hooks read."""
         if "llm_request" not in fields and "llm_response" not in fields:
             return fields
-        from hookline.formats.genai import request, response, translator  # noqa: PLC0415 - most events are about tools
+        from hookline.formats.genai import request, response  # noqa: PLC0415 - most events are about tools
 
-        to_hook_form = self._translator or translator.default_hook_translator
+        to_hook_form = self._translator or request.default_hook_translator
         translated: dict[str, Any] = {}
-        if "llm_request" in fields and translator.needs_translation(fields["llm_request"], request.is_sdk_request):
+        if "llm_request" in fields and request.needs_translation(fields["llm_request"], request.is_sdk_request):
             translated["llm_request"] = to_hook_form.to_hook_llm_request(fields["llm_request"])
-        if "llm_response" in fields and translator.needs_translation(fields["llm_response"], response.is_sdk_response):
+        if "llm_response" in fields and request.needs_translation(fields["llm_response"], response.is_sdk_response):
             translated["llm_response"] = to_hook_form.to_hook_llm_response(fields["llm_response"])
         return {**fields, **translated}
 

@@ -22,7 +22,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ContentView:
     """One content of the conversation with what hooks see of it; hooks do not see a content without text."""
 
     content: Any
@@ -40,7 +40,7 @@ class Turn:
 class ContentFormat(Protocol):
     """How one model API writes a content; all functions return copies and leave the caller's objects alone."""
 
-    def read(self, content: Any) -> Turn:
+    def read(self, content: Any) -> ContentView:
         """The content as a turn."""
 
     def make(self, role: Role, text: str) -> Any:
@@ -71,7 +71,7 @@ def rewrite_contents(contents: Sequence[Any], messages: Sequence[LLMMessage], fo
     turns = [form.read(content) for content in contents]
     kept, moved = _match(turns, [(message["role"], message["content"]) for message in messages])
 
-    def arrivals(first: int, end: int) -> list[Turn]:
+    def arrivals(first: int, end: int) -> list[ContentView]:
         """The turns for messages that no content in its old place stands for."""
         new = ((place, messages[place]) for place in range(first, end))
         return [
@@ -80,8 +80,8 @@ def rewrite_contents(contents: Sequence[Any], messages: Sequence[LLMMessage], fo
         ]
 
     gone = set(moved.values())
-    rewritten: list[Turn] = []
-    waiting: list[Turn] = []
+    rewritten: list[ContentView] = []
+    waiting: list[ContentView] = []
     done = 0
     for number, turn in enumerate(turns):
         if number in gone:
@@ -103,7 +103,7 @@ def rewrite_contents(contents: Sequence[Any], messages: Sequence[LLMMessage], fo
     return [turn.content for turn in (*rewritten, *waiting, *arrivals(done, len(messages)))]
 
 
-def _match(turns: Sequence[Turn], wanted: Sequence[Key]) -> tuple[dict[int, int], dict[int, int]]:
+def _match(turns: Sequence[ContentView], wanted: Sequence[Key]) -> tuple[dict[int, int], dict[int, int]]:
     """Which message now stands for a turn that stays in its place, and which turn a message brings to a new place."""
     visible = [number for number, turn in enumerate(turns) if turn.text]
     unchanged = _unchanged([turns[number].key for number in visible], wanted)
@@ -136,7 +136,7 @@ def _unchanged(shown: Sequence[Key], wanted: Sequence[Key]) -> dict[int, int]:
 
 
 def _moves(
-    turns: Sequence[Turn], left: Sequence[int], wanted: Sequence[Key], taken: set[int]
+    turns: Sequence[ContentView], left: Sequence[int], wanted: Sequence[Key], taken: set[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Turns that the hook put elsewhere: those that move whole, and those whose text alone is carried away."""
     places: dict[Key, list[int]] = defaultdict(list)
@@ -169,7 +169,7 @@ def _gaps(visible: Sequence[int], length: int, kept: Mapping[int, int]) -> Itera
     yield numbers, range(start, length)
 
 
-def _pair(turns: Sequence[Turn], numbers: list[int], wanted: Sequence[Key], places: list[int]) -> dict[int, int]:
+def _pair(turns: Sequence[ContentView], numbers: list[int], wanted: Sequence[Key], places: list[int]) -> dict[int, int]:
     """Which of these turns became which of these messages: the same role, in order, the most alike."""
     if len(numbers) == len(places) or len(numbers) * len(places) > _MAX_COMPARISONS:
         both = zip(numbers, places, strict=False)
@@ -194,7 +194,7 @@ def _ends(text: str) -> str:
     return text if len(text) <= 2 * _COMPARED_CHARS else text[:_COMPARED_CHARS] + text[-_COMPARED_CHARS:]
 
 
-def _without_text(turn: Turn, form: ContentFormat) -> list[Turn]:
+def _without_text(turn: ContentView, form: ContentFormat) -> list[ContentView]:
     if not turn.text:
         return [turn]
     left = form.without_text(turn.content)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookline.errors import FormatError
-from hookline.formats.conversation import Turn
+from hookline.formats.conversation import ContentView
 from hookline.formats.hook_format import Role
 from hookline.formats.native import check_type, field, kind_of, shape_of, with_fields
 from hookline.formats.parts import replace_text
@@ -125,12 +125,12 @@ class MessageForm:
         """A new message of this text alone."""
         return {"role": "assistant" if role == "model" else role, "content": text}
 
-    def read(self, content: Any) -> Turn:
+    def read(self, content: Any) -> ContentView:
         """The message as a turn."""
         if isinstance(content, SystemPrompt):
-            return Turn(content, "system", TEXTS.text(content.parts))
+            return ContentView(content, "system", TEXTS.text(content.parts))
         text = self.texts.text(self.parts(content))
-        return Turn(content, self.role(content), text, self.has_call(content), self.has_response(content))
+        return ContentView(content, self.role(content), text, self.has_call(content), self.has_response(content))
 
     def make(self, role: Role, text: str) -> Any:
         """A new message, or a system prompt."""

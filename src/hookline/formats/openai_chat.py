@@ -5,7 +5,7 @@ from typing import Any
 
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
-from hookline.formats.conversation import Turn
+from hookline.formats.conversation import ContentView
 from hookline.formats.hook_format import Role
 from hookline.formats.messages import TEXTS, MessageForm, check_content, check_parts
 from hookline.formats.native import field, kind_of, listed, shape_of, with_fields, words
@@ -37,10 +37,10 @@ _EXPECTED = 'a message such as {"role": "user", "content": "hi"} of the role sys
 class _ChatForm(MessageForm):
     roles = _ROLES
 
-    def read(self, content: Any) -> Turn:
+    def read(self, content: Any) -> ContentView:
         """The message as a turn; hooks do not see what tools returned."""
         if field(content, "role") in _RESULTS:
-            return Turn(content, "user", "", has_response=True)
+            return ContentView(content, "user", "", has_response=True)
         return super().read(content)
 
     def has_call(self, message: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from hookline.errors import FormatError
 from hookline.formats import openai_chat as chat
 from hookline.formats import requests, responses
-from hookline.formats.conversation import Turn
+from hookline.formats.conversation import ContentView
 from hookline.formats.hook_format import Role
 from hookline.formats.messages import TEXTS, MessageForm, SystemPrompt, check_content, check_parts, split_prompt
 from hookline.formats.native import check_type, field, given, kind_of, listed, shape_of, with_fields, words
@@ -50,14 +50,14 @@ def _is_message(item: Any) -> bool:
 class _ItemForm(MessageForm):
     roles = _ROLES
 
-    def read(self, content: Any) -> Turn:
+    def read(self, content: Any) -> ContentView:
         """The item as a turn; hooks see the texts of messages only."""
         if isinstance(content, str):
-            return Turn(content, "user", content)
+            return ContentView(content, "user", content)
         if isinstance(content, SystemPrompt) or _is_message(content):
             return super().read(content)
         kind = kind_of(content)
-        return Turn(content, "user", "", has_call=kind in _CALLS, has_response=kind in _RESULTS)
+        return ContentView(content, "user", "", has_call=kind in _CALLS, has_response=kind in _RESULTS)
 
     def with_text(self, content: Any, text: str) -> Any:
         return text if isinstance(content, str) else super().with_text(content, text)

@@ -42,7 +42,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """The result of a conversation."""
 
     shown: tuple[str, ...] = ()
@@ -60,13 +60,13 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class EffectCase:
     """Hooks of one event, a conversation, and what is wrong with its outcome, if anything."""
 
     event: str
     settings: Mapping[str, Any]
     conversation: Conversation
-    problem: Callable[[Outcome, Ran], str | None]
+    problem: Callable[[RunOutcome, Ran], str | None]
     name: str = ""
     may_be_refused: bool = False
 
@@ -108,24 +108,24 @@ def _delete(named: ToolName) -> Turn:
     return Turn(call=(named("delete_file"), {"path": "a.txt"}))
 
 
-def _results(outcome: Outcome) -> str:
+def _results(outcome: RunOutcome) -> str:
     """The tool results that the model saw last."""
     return "\n".join(outcome.requests[-1].results) if outcome.requests else ""
 
 
-def _ended_well(outcome: Outcome) -> tuple[bool, str]:
+def _ended_well(outcome: RunOutcome) -> tuple[bool, str]:
     return "All done." in outcome.text, "the run must go on, and the user see the model's last answer"
 
 
-def _asked(outcome: Outcome, times: int) -> tuple[bool, str]:
+def _asked(outcome: RunOutcome, times: int) -> tuple[bool, str]:
     return len(outcome.requests) == times, f"the model must have been asked {times} times"
 
 
 # --- no hooks
 
 
-def _plain(named: ToolName) -> Callable[[Outcome, Ran], str | None]:
-    def problem(outcome: Outcome, ran: Ran) -> str | None:
+def _plain(named: ToolName) -> Callable[[RunOutcome, Ran], str | None]:
+    def problem(outcome: RunOutcome, ran: Ran) -> str | None:
         first = outcome.requests[0] if outcome.requests else Request(texts=())
         return _first(
             (list(ran) == [WROTE], "the tool must run with the model's arguments"),
@@ -141,22 +141,22 @@ def _plain(named: ToolName) -> Callable[[Outcome, Ran], str | None]:
     return problem
 
 
-def no_hooks(named: ToolName) -> tuple[Case, ...]:
+def no_hooks(named: ToolName) -> tuple[EffectCase, ...]:
     """Nothing changes without hooks, nor with hooks that have no answer."""
     events = ("BeforeToolSelection", "BeforeModel", "AfterModel", "BeforeTool", "AfterTool")
     silent = {event: [{"hooks": [{"type": "command", "command": "true"}]}] for event in events}
     said, problem = Conversation((_write(named, "I write."), DONE)), _plain(named)
     settings = {"enableHooks": True, "hooks": silent}
     return (
-        Case(event="", name="plain", settings={}, conversation=said, problem=problem),
-        Case(event="", name="hooks that say nothing", settings=settings, conversation=said, problem=problem),
+        EffectCase(event="", name="plain", settings={}, conversation=said, problem=problem),
+        EffectCase(event="", name="hooks that say nothing", settings=settings, conversation=said, problem=problem),
     )
 
 
 # --- deny, input rewrite, context
 
 
-def _denied(outcome: Outcome, ran: Ran) -> str | None:
+def _denied(outcome: RunOutcome, ran: Ran) -> str | None:
     return _first(
         (not ran, "the tool must not run"),
         ("Nothing is deleted here." in _results(outcome), "the model must see the reason as the call's result"),
@@ -164,10 +164,10 @@ def _denied(outcome: Outcome, ran: Ran) -> str | None:
     )
 
 
-def deny(named: ToolName) -> tuple[Case, ...]:
+def deny(named: ToolName) -> tuple[EffectCase, ...]:
     """A tool that a hook denies does not run."""
     return (
-        Case(
+        EffectCase(
             event="BeforeTool",
             name="exit code 2",
             settings=_hook("BeforeTool", "echo 'Nothing is deleted here.' >&2; exit 2", f"^{named('delete_file')}$"),
@@ -177,7 +177,7 @@ def deny(named: ToolName) -> tuple[Case, ...]:
     )
 
 
-def _rewritten(outcome: Outcome, ran: Ran) -> str | None:
+def _rewritten(outcome: RunOutcome, ran: Ran) -> str | None:
     return _first(
         (list(ran) == [("write_file", {"path": "b.txt", "text": "x"})], "the tool must run with the hook's path"),
         ("Wrote b.txt." in _results(outcome), "the model must see the tool's result"),
@@ -185,10 +185,10 @@ def _rewritten(outcome: Outcome, ran: Ran) -> str | None:
     )
 
 
-def input_rewrite(named: ToolName) -> tuple[Case, ...]:
+def input_rewrite(named: ToolName) -> tuple[EffectCase, ...]:
     """A tool runs with the hook's arguments."""
     return (
-        Case(
+        EffectCase(
             event="BeforeTool",
             settings=_answers(
                 "BeforeTool", {"hookSpecificOutput": {"tool_input": {"path": "b.txt"}}}, f"^{named('write_file')}$"
@@ -199,7 +199,7 @@ def input_rewrite(named: ToolName) -> tuple[Case, ...]:
     )
 
 
-def _has_context(outcome: Outcome, ran: Ran) -> str | None:
+def _has_context(outcome: RunOutcome, ran: Ran) -> str | None:
     return _first(
         (list(ran) == [WROTE], "the tool must run"),
         ("Wrote a.txt." in _results(outcome), "the model must see the tool's result"),
@@ -208,10 +208,10 @@ def _has_context(outcome: Outcome, ran: Ran) -> str | None:
     )
 
 
-def context(named: ToolName) -> tuple[Case, ...]:
+def context(named: ToolName) -> tuple[EffectCase, ...]:
     """The model sees the hook's text with the result."""
     return tuple(
-        Case(
+        EffectCase(
             event=event,
             settings=_answers(
                 event, {"hookSpecificOutput": {"additionalContext": "Use tabs in it."}}, f"^{named('write_file')}$"
@@ -234,7 +234,7 @@ print(json.dumps(answer))
 """
 
 
-def _hidden(outcome: Outcome, ran: Ran) -> str | None:
+def _hidden(outcome: RunOutcome, ran: Ran) -> str | None:
     sent = [" ".join((*request.texts, *request.results)) for request in outcome.requests]
     return _first(
         _asked(outcome, 2),
@@ -248,10 +248,10 @@ def _hidden(outcome: Outcome, ran: Ran) -> str | None:
     )
 
 
-def request_rewrite(named: ToolName) -> tuple[Case, ...]:
+def request_rewrite(named: ToolName) -> tuple[EffectCase, ...]:
     """The model gets the hook's request."""
     return (
-        Case(
+        EffectCase(
             event="BeforeModel",
             settings=_runs("BeforeModel", _HIDE_NUMBER),
             conversation=Conversation((_write(named), DONE)),
@@ -267,7 +267,7 @@ if "s3cret" in text:
 """
 
 
-def _no_leak(outcome: Outcome, _ran: Ran) -> str | None:
+def _no_leak(outcome: RunOutcome, _ran: Ran) -> str | None:
     told = [text for request in outcome.requests for text in (*request.texts, *request.results)]
     return _first(
         ("s3cret" not in outcome.text, "the user must not see the text that the hook redacts"),
@@ -275,7 +275,7 @@ def _no_leak(outcome: Outcome, _ran: Ran) -> str | None:
     )
 
 
-def _redacted(outcome: Outcome, ran: Ran) -> str | None:
+def _redacted(outcome: RunOutcome, ran: Ran) -> str | None:
     return _no_leak(outcome, ran) or _first(
         ("It is [redacted]. All done." in outcome.text, "the user must see the hook's text"),
         (list(ran) == [WROTE], "the tool call beside the redacted text must run"),
@@ -286,19 +286,19 @@ def _secrets(named: ToolName) -> Conversation:
     return Conversation((_write(named, "First s3cret words."), Turn("It is s3cret. All done.")))
 
 
-def response_redaction(named: ToolName) -> tuple[Case, ...]:
+def response_redaction(named: ToolName) -> tuple[EffectCase, ...]:
     """The hook's text takes the place of the model's."""
     return (
-        Case(
+        EffectCase(
             event="AfterModel", settings=_runs("AfterModel", _REDACT), conversation=_secrets(named), problem=_redacted
         ),
     )
 
 
-def no_leak(named: ToolName) -> tuple[Case, ...]:
+def no_leak(named: ToolName) -> tuple[EffectCase, ...]:
     """The same for a host that streams, which may refuse to."""
     return (
-        Case(
+        EffectCase(
             event="AfterModel",
             settings=_runs("AfterModel", _REDACT),
             conversation=_secrets(named),
@@ -308,8 +308,8 @@ def no_leak(named: ToolName) -> tuple[Case, ...]:
     )
 
 
-def _synthetic(text: str) -> Callable[[Outcome, Ran], str | None]:
-    def problem(outcome: Outcome, ran: Ran) -> str | None:
+def _synthetic(text: str) -> Callable[[RunOutcome, Ran], str | None]:
+    def problem(outcome: RunOutcome, ran: Ran) -> str | None:
         return _first(
             (not outcome.requests, "the model must not be asked"),
             (text in outcome.text, f"the user must see {text!r}"),
@@ -319,10 +319,10 @@ def _synthetic(text: str) -> Callable[[Outcome, Ran], str | None]:
     return problem
 
 
-def synthetic_response(named: ToolName) -> tuple[Case, ...]:
+def synthetic_response(named: ToolName) -> tuple[EffectCase, ...]:
     """The model is not asked."""
     return (
-        Case(
+        EffectCase(
             event="BeforeModel",
             name="with a response",
             settings=_answers(
@@ -336,7 +336,7 @@ def synthetic_response(named: ToolName) -> tuple[Case, ...]:
             conversation=Conversation((_delete(named), DONE)),
             problem=_synthetic("From the cache."),
         ),
-        Case(
+        EffectCase(
             event="BeforeModel",
             name="with a reason alone",
             settings=_answers("BeforeModel", {"decision": "deny", "reason": "Not on Fridays."}),
@@ -349,8 +349,8 @@ def synthetic_response(named: ToolName) -> tuple[Case, ...]:
 # --- tool restriction, stop
 
 
-def _restricted(named: ToolName) -> Callable[[Outcome, Ran], str | None]:
-    def problem(outcome: Outcome, ran: Ran) -> str | None:
+def _restricted(named: ToolName) -> Callable[[RunOutcome, Ran], str | None]:
+    def problem(outcome: RunOutcome, ran: Ran) -> str | None:
         offered = (named("write_file"),)
         return _first(
             (all(one.tools == offered for one in outcome.requests), "only write_file may be offered"),
@@ -362,14 +362,14 @@ def _restricted(named: ToolName) -> Callable[[Outcome, Ran], str | None]:
     return problem
 
 
-def _none_allowed(outcome: Outcome, ran: Ran) -> str | None:
+def _none_allowed(outcome: RunOutcome, ran: Ran) -> str | None:
     return _first((not ran, "no tool may run, though the model calls one"), _ended_well(outcome))
 
 
-def tool_restriction(named: ToolName) -> tuple[Case, ...]:
+def tool_restriction(named: ToolName) -> tuple[EffectCase, ...]:
     """Tools are neither offered nor run."""
     return (
-        Case(
+        EffectCase(
             event="BeforeToolSelection",
             name="a list of tools",
             settings=_answers(
@@ -379,7 +379,7 @@ def tool_restriction(named: ToolName) -> tuple[Case, ...]:
             conversation=Conversation((_delete(named), _write(named), DONE)),
             problem=_restricted(named),
         ),
-        Case(
+        EffectCase(
             event="BeforeToolSelection",
             name="no tools",
             settings=_answers("BeforeToolSelection", {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}}),
@@ -389,8 +389,8 @@ def tool_restriction(named: ToolName) -> tuple[Case, ...]:
     )
 
 
-def _stopped(asked: int, ran_before: int) -> Callable[[Outcome, Ran], str | None]:
-    def problem(outcome: Outcome, ran: Ran) -> str | None:
+def _stopped(asked: int, ran_before: int) -> Callable[[RunOutcome, Ran], str | None]:
+    def problem(outcome: RunOutcome, ran: Ran) -> str | None:
         return _first(
             (len(ran) == ran_before, f"{ran_before} tool calls must have run before the stop"),
             _asked(outcome, asked),
@@ -401,10 +401,10 @@ def _stopped(asked: int, ran_before: int) -> Callable[[Outcome, Ran], str | None
     return problem
 
 
-def stop(named: ToolName) -> tuple[Case, ...]:
+def stop(named: ToolName) -> tuple[EffectCase, ...]:
     """The run ends with a reason."""
     return tuple(
-        Case(
+        EffectCase(
             event=event,
             settings=_answers(event, {"continue": False, "stopReason": "The budget is spent."}),
             conversation=Conversation((_write(named), DONE)),

@@ -20,19 +20,19 @@ from hookline.adapters.table import EffectName, events_of
 from hookline.client import Hooks
 from hookline.errors import HooklineError
 from hookline.testing import _effect_cases as cases
-from hookline.testing._effect_cases import Case, Conversation, Outcome, Request, ToolName, Turn
+from hookline.testing._effect_cases import Conversation, EffectCase, Request, RunOutcome, ToolName, Turn
 
 __all__ = [
     "EFFECTS",
     "NO_HOOKS",
     "NO_LEAK",
     "ROWS",
-    "Case",
     "Conversation",
     "Effect",
+    "EffectCase",
     "Host",
-    "Outcome",
     "Request",
+    "RunOutcome",
     "Turn",
     "check",
 ]
@@ -43,7 +43,7 @@ Tool = Callable[..., str]
 class Host(Protocol):
     """One framework with its adapter, as a test runs it."""
 
-    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Tool]) -> Outcome:
+    async def run(self, hooks: Hooks, conversation: Conversation, tools: Sequence[Tool]) -> RunOutcome:
         """Runs the conversation in a new agent and returns what the model and the user saw.
 
         The tools are plain functions with annotations and docstrings. The fake model answers with the conversation's
@@ -57,10 +57,10 @@ class Effect:
     """One row of the table."""
 
     name: str
-    cases_for: Callable[[ToolName], tuple[Case, ...]]
+    cases_for: Callable[[ToolName], tuple[EffectCase, ...]]
 
     @property
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self) -> tuple[EffectCase, ...]:
         """Its cases, for a host that knows the tools by their own names."""
         return self.cases_for(str)
 
@@ -102,13 +102,13 @@ async def check(
             await _check_case(host, effect, case)
 
 
-async def _check_case(host: Host, effect: Effect, case: Case) -> None:
+async def _check_case(host: Host, effect: Effect, case: EffectCase) -> None:
     attempt = await _run(host, case)
     if problem := attempt.problem:
         raise AssertionError(f"{effect}, {case}: {problem}\n{attempt.outcome}")
 
 
-async def _check_inability(host: Host, effect: Effect, case: Case) -> None:
+async def _check_inability(host: Host, effect: Effect, case: EffectCase) -> None:
     attempt = await _run(host, case)
     if not attempt.problem:
         raise AssertionError(f"{effect}, {case}: declared as impossible, but it holds: remove the declaration")
@@ -121,13 +121,13 @@ async def _check_inability(host: Host, effect: Effect, case: Case) -> None:
 
 @dataclass(slots=True)
 class _Attempt:
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: RunOutcome = field(default_factory=RunOutcome)
     problem: str | None = None
     is_refused: bool = False
     stderr: str = ""
 
 
-async def _run(host: Host, case: Case) -> _Attempt:
+async def _run(host: Host, case: EffectCase) -> _Attempt:
     attempt, stderr = _Attempt(), io.StringIO()
     ran: list[tuple[str, dict[str, Any]]] = []
     with (

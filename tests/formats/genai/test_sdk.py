@@ -12,7 +12,7 @@ from hookline.protocol.llm import GenerateContentParameters
 from hookline.formats.hook_format import overlay_llm_request
 from hookline.engine.event_table import create_hook_output
 from hookline.formats.outputs import ToolConfigTarget
-from hookline.formats.genai.translator import default_hook_translator as translator
+from hookline.formats.genai.request import default_hook_translator as translator
 
 request = {
     "model": "m",

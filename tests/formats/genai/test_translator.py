@@ -2,7 +2,7 @@ import inspect
 
 import pytest
 
-from hookline.formats.genai.translator import HookTranslatorGenAIv1, default_hook_translator
+from hookline.formats.genai.request import HookTranslatorGenAIv1, default_hook_translator
 
 
 @pytest.mark.req("HOOK-071")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hookline.apps.cli.main import main
-from hookline.bridge.call import Bridge, Call
+from hookline.bridge.call import Bridge, BridgeCall
 from hookline.bridge.installation.install import install
 from hookline.client.config import Config
 from hookline.files import state_path
@@ -41,7 +41,7 @@ class Claude:
             "hook_event_name": "PreToolUse",
         }
         payload |= {"tool_name": "Bash", "tool_input": {"command": command}}
-        call = Call(
+        call = BridgeCall(
             words=("claude", "PreToolUse", *words),
             stdin=json.dumps(payload).encode(),
             cwd=str(self.project),
@@ -252,7 +252,7 @@ def test_codex_says_other_words_in_its_transcripts(
     bridge = Bridge()
     for tool, command in (("Bash", "ls"), ("apply_patch", patch)):
         question = json.dumps({**facts, "tool_name": tool, "tool_input": {"command": command}}).encode()
-        call = Call(words=("codex", "PreToolUse"), stdin=question, cwd=str(project), environ=dict(os.environ))
+        call = BridgeCall(words=("codex", "PreToolUse"), stdin=question, cwd=str(project), environ=dict(os.environ))
         asyncio.run(bridge.answer(call))
     bridge.systems.close()
     file = own_home / ".codex" / "sessions" / "2026" / "11" / "17" / "rollout-x.jsonl"
@@ -322,7 +322,7 @@ def test_the_canary_comes_back_through_the_bridge_of_every_agent(
         payload = {**facts, "session_id": "s", "cwd": str(project), arguments: {"command": command}}
         given = json.dumps(payload).encode()
         bridge = Bridge()
-        call = Call(words=(agent, event), stdin=given, cwd=str(project), environ=dict(os.environ))
+        call = BridgeCall(words=(agent, event), stdin=given, cwd=str(project), environ=dict(os.environ))
         reply = asyncio.run(bridge.answer(call))
         bridge.systems.close()
         flight = wait_for(agent, canary, state_path("hooks.jsonl"), 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hookline.protocol.events import HookEventName
-from hookline.testing.cases.case import Case, Expectation, Outcome, Place
+from hookline.testing.cases.case import Case, CasePlace, Expectation, Outcome
 from hookline.testing.cases.inputs import MOST_INPUTS
 from hookline.testing.cases.read import LARGEST_FILE, CaseFileError, find_files, read_cases, read_text
 
@@ -25,7 +25,7 @@ def test_a_case_is_an_event_and_what_must_come_of_it() -> None:
     assert read_text(text, "f") == [
         Case(
             name="n",
-            place=Place("f", 2),
+            place=CasePlace("f", 2),
             event=HookEventName.BEFORE_TOOL,
             fields={"tool_name": "t", "tool_input": {"a": 1}},
             expected=Expectation(outcome=Outcome.BLOCKED),

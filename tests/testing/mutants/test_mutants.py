@@ -10,7 +10,7 @@ import pytest
 
 from hookline.apps.cli.main import main
 from hookline.testing.mutants import commands, paths
-from hookline.testing.mutants.mutant import Kind
+from hookline.testing.mutants.mutant import MutantKind
 
 GREP_GUARD = """#!/bin/sh
 grep -q '"command":"rm ' && { echo "rm is off limits" >&2; exit 2; }
@@ -57,7 +57,7 @@ def test_other_forms_really_do_the_same(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     command = "tidy push -rf origin main"
     wanted = recorder.notes(command)
-    forms = [each for each in commands.mutants_of(command) if each.kind is Kind.SAME]
+    forms = [each for each in commands.mutants_of(command) if each.kind is MutantKind.SAME]
     # There the program is not in PATH, or not in that directory.
     elsewhere = ("behind env -i", "the program by its path")
     different = [each.way for each in forms if each.way not in elsewhere and recorder.notes(each.text) != wanted]
@@ -87,7 +87,7 @@ def test_other_forms_really_do_the_same(tmp_path: Path) -> None:
 def test_forms_of_unusual_commands_do_the_same(tmp_path: Path, command: str) -> None:
     recorder = Recorder(tmp_path)
     wanted = recorder.notes(command)
-    forms = [each for each in commands.mutants_of(command) if each.kind is Kind.SAME]
+    forms = [each for each in commands.mutants_of(command) if each.kind is MutantKind.SAME]
     elsewhere = ("behind env -i", "the program by its path")
     different = [each.text for each in forms if each.way not in elsewhere and recorder.notes(each.text) != wanted]
     assert wanted
@@ -152,8 +152,12 @@ def test_no_input_of_the_log_is_executed(
 
 def test_paths_have_other_forms() -> None:
     made = list(paths.mutants_of(".env", "/home/me/project", "/scratch/link"))
-    assert {each.text for each in made if each.kind is Kind.SAME} >= {"./.env", "x/../.env", "/home/me/project/.env"}
-    assert ".env.example" in {each.text for each in made if each.kind is Kind.HARMLESS}
+    assert {each.text for each in made if each.kind is MutantKind.SAME} >= {
+        "./.env",
+        "x/../.env",
+        "/home/me/project/.env",
+    }
+    assert ".env.example" in {each.text for each in made if each.kind is MutantKind.HARMLESS}
     alike = list(paths.mutants_of(".env", "/home/me/project", "/scratch/link", ignores_case=True))
     assert {each.text for each in alike} - {each.text for each in made} == {".ENV"}
 

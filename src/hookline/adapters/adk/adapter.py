@@ -8,7 +8,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 
 from hookline.adapters.adk import format as messages
-from hookline.adapters.run import AgentRun, Said, SharedRun
+from hookline.adapters.run import AgentRun, CannedResponse, SharedRun
 from hookline.adapters.table import MODEL_EVENTS, adapter_named, configured, report_once
 from hookline.client import Hooks, ToolCall
 from hookline.client.triggers.results import ToolResult, to_tool_result
@@ -19,7 +19,7 @@ _ADAPTER = adapter_named("adk")
 
 
 @dataclass(slots=True, eq=False)
-class _Run(SharedRun):
+class _Invocation(SharedRun):
     """One invocation of the runner; its agents, or branches, may run side by side."""
 
     is_reason_shown: bool = False
@@ -43,7 +43,7 @@ class HooklinePlugin(BasePlugin):
         """`name` is the plugin's name in ADK."""
         super().__init__(name)
         self._hooks = hooks
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, _Invocation] = {}
         self._calls: weakref.WeakKeyDictionary[Any, ToolCall | None] = weakref.WeakKeyDictionary()
         _ADAPTER.report(hooks)
 
@@ -57,7 +57,7 @@ class HooklinePlugin(BasePlugin):
                 f"{events} hooks can't be applied to Google ADK's live runs, which send and show everything at once;"
                 " use run_async, or remove these hooks"
             )
-        key, run = invocation_context.invocation_id, _Run()
+        key, run = invocation_context.invocation_id, _Invocation()
         self._runs[key] = run
         # A cancelled run calls nothing at its end.
         weakref.finalize(invocation_context, lambda: self._runs.get(key) is run and self._runs.pop(key))
@@ -80,7 +80,7 @@ class HooklinePlugin(BasePlugin):
         agent = self._agent(callback_context)
         agent.note = messages.take_note(callback_context)
         wanted = await agent.before_model(messages.request_of(llm_request))
-        if isinstance(wanted, Said):
+        if isinstance(wanted, CannedResponse):
             messages.keep_note(callback_context, agent.note)
             return self._said(callback_context, wanted)
         messages.put(llm_request, wanted)
@@ -95,7 +95,7 @@ class HooklinePlugin(BasePlugin):
         agent, native = self._agent(callback_context), messages.response_of(llm_response)
         answer = await agent.after_model(native)
         messages.keep_note(callback_context, agent.note)
-        if isinstance(answer, Said):
+        if isinstance(answer, CannedResponse):
             return self._said(callback_context, answer)
         return None if answer is native else messages.with_answer(llm_response, answer)
 
@@ -125,11 +125,11 @@ class HooklinePlugin(BasePlugin):
         is_same = applied.llm_content == given.llm_content or (tool.is_long_running and not result)
         return None if is_same else {"result": applied.llm_content}
 
-    def _said(self, context: Any, said: Said) -> Any:
+    def _said(self, context: Any, said: CannedResponse) -> Any:
         return LlmResponse(content=self._run(context).ended(context, said.text) or messages.content_of(said.text))
 
-    def _run(self, context: Any) -> _Run:
-        return self._runs.setdefault(context.invocation_id, _Run())
+    def _run(self, context: Any) -> _Invocation:
+        return self._runs.setdefault(context.invocation_id, _Invocation())
 
     def _agent(self, context: Any) -> AgentRun:
         session_id, name = context.session.id, context.agent_name

@@ -13,7 +13,7 @@ from agent_framework import (
 )
 
 from hookline.adapters.agent_framework import format as messages
-from hookline.adapters.run import AgentRun, Said
+from hookline.adapters.run import AgentRun, CannedResponse
 from hookline.adapters.table import adapter_named, report_once
 from hookline.client import Hooks, ToolCall
 from hookline.client.triggers.results import ToolResult
@@ -31,7 +31,7 @@ def hookline_middleware(hooks: Hooks, *, agent: str | None = None) -> list[Any]:
     `agent` is which of the program's agents it is, for the log; the agent's own name if it is not given.
     """
     _report(hooks)
-    return [_Agent(hooks, agent), _Chat(), _Function()]
+    return [_AgentHooks(hooks, agent), _ChatHooks(), _FunctionHooks()]
 
 
 def _report(hooks: Hooks) -> None:
@@ -40,7 +40,7 @@ def _report(hooks: Hooks) -> None:
         report_once("hooksConfig.streamDuringAfterModel is not used: Agent Framework would go on with what it streamed")
 
 
-class _Agent(AgentMiddleware):
+class _AgentHooks(AgentMiddleware):
     """Gives the calls of a run what they share."""
 
     def __init__(self, hooks: Hooks, agent: str | None) -> None:
@@ -63,13 +63,13 @@ class _Agent(AgentMiddleware):
         await call_next()
 
 
-class _Chat(ChatMiddleware):
+class _ChatHooks(ChatMiddleware):
     """One model call between its hooks."""
 
     async def process(self, context: Any, call_next: Next) -> None:
         run: AgentRun = _shared(context)
         wanted = await run.before_model(messages.request_of(context))
-        if isinstance(wanted, Said):
+        if isinstance(wanted, CannedResponse):
             context.result = messages.streamed(wanted.response()) if context.stream else wanted.response()
             return
         messages.put(context, wanted)
@@ -78,7 +78,7 @@ class _Chat(ChatMiddleware):
             answer = await run.after_model(response)
             if not messages.has_calls(response):
                 run.end()
-            return answer.response() if isinstance(answer, Said) else answer
+            return answer.response() if isinstance(answer, CannedResponse) else answer
 
         if context.stream:
             context.stream_result_transforms.append(answered)
@@ -90,7 +90,7 @@ class _Chat(ChatMiddleware):
             context.result = await answered(context.result)
 
 
-class _Function(FunctionMiddleware):
+class _FunctionHooks(FunctionMiddleware):
     """One tool call between its hooks."""
 
     async def process(self, context: Any, call_next: Next) -> None:

@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from hookline.adapters.blocking import asynchronous, finished
 from hookline.adapters.langchain import format as messages
-from hookline.adapters.run import AgentRun, Said, tool_result
+from hookline.adapters.run import AgentRun, CannedResponse, tool_result
 from hookline.adapters.table import adapter_named
 from hookline.client import Hooks, Selection, ToolCall
 from hookline.client.config import new_session_id
@@ -94,14 +94,14 @@ class HooklineMiddleware(AgentMiddleware[Any, Any, Any]):
 async def _call_model(run: AgentRun, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
     native = messages.request_of(request)
     wanted = await run.before_model(native)
-    if isinstance(wanted, Said):
+    if isinstance(wanted, CannedResponse):
         return _end(run, wanted)
     request = request if wanted is native else messages.changed(request, wanted)
     with _held_back(request, is_held=run.hooks.must_hold_stream) as quiet:
         response = await handler(quiet)
     said = next(message for message in response.result if isinstance(message, AIMessage))
     answer = await run.after_model(said)
-    if isinstance(answer, Said):
+    if isinstance(answer, CannedResponse):
         return _end(run, answer)
     if not said.tool_calls:
         run.end()
@@ -131,7 +131,7 @@ async def _call_tool(run: AgentRun, request: Any, handler: Callable[[Any], Await
     return replace(command, update={**update, "hookline": {"stop": run.stop.reason}})
 
 
-def _end(run: AgentRun, said: Said) -> Any:
+def _end(run: AgentRun, said: CannedResponse) -> Any:
     """The answer in place of the model's, with which the run ends."""
     # Another middleware may send the agent back to the model, and then it still has to end.
     return _response(ModelResponse(result=[said.response()]), stop=said.text, note=run.note)

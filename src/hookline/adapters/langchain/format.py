@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from hookline.errors import FormatError
 from hookline.formats import anthropic, openai_chat, openai_items, requests, responses
-from hookline.formats.conversation import Turn
+from hookline.formats.conversation import ContentView
 from hookline.formats.hook_format import Role
 from hookline.formats.messages import TEXTS, MessageForm, check_part
 from hookline.formats.native import kind_of, listed, shape_of, words
@@ -132,9 +132,9 @@ def _tool_name(tool: Any) -> str | None:
 class _MessageForm(MessageForm):
     roles: Mapping[str, Role] = {**MessageForm.roles, "developer": "system", "human": "user", "ai": "model"}
 
-    def read(self, content: Any) -> Turn:
+    def read(self, content: Any) -> ContentView:
         if content.type in _RESULTS:
-            return Turn(content, "user", "", has_response=True)
+            return ContentView(content, "user", "", has_response=True)
         return super().read(content)
 
     def role(self, message: Any) -> Role:

@@ -10,7 +10,7 @@ from agents import Agent, Handoff, handoff
 from agents.models.multi_provider import MultiProvider
 
 from hookline.adapters.openai_agents import format as messages
-from hookline.adapters.openai_agents.calls import CURRENT, HookedModel, Run, Watch, hooked_tool
+from hookline.adapters.openai_agents.calls import CURRENT, HookedModel, Run, WatchedHooks, hooked_tool
 from hookline.adapters.run import SharedRun
 from hookline.adapters.table import adapter_named
 from hookline.client import Hooks
@@ -92,8 +92,8 @@ class _Hooked:
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "model":
             value = self.hookline.model(value)
-        elif name == "hooks" and not isinstance(value, Watch):
-            value = Watch(value, self.hookline.hooks)
+        elif name == "hooks" and not isinstance(value, WatchedHooks):
+            value = WatchedHooks(value, self.hookline.hooks)
         super().__setattr__(name, value)
 
     def hook_handoffs(self) -> None:

@@ -10,7 +10,7 @@ from agents import AgentHooks, FunctionTool, Model, ModelProvider, ModelResponse
 from agents.tool import ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool
 
 from hookline.adapters.openai_agents import format as messages
-from hookline.adapters.run import AgentRun, Said, SharedRun, tool_result
+from hookline.adapters.run import AgentRun, CannedResponse, SharedRun, tool_result
 from hookline.adapters.table import MODEL_EVENTS, configured, report_once
 from hookline.client import Hooks, ToolCall
 from hookline.client.triggers.results import ToolResult
@@ -87,11 +87,11 @@ class HookedModel(Model):
         run.is_asked = True
         return run
 
-    async def _before(self, run: Run, call: messages.ModelCall) -> ModelResponse | None:
+    async def _before(self, run: Run, call: messages.CallArguments) -> ModelResponse | None:
         """Changes the call as hooks want it, or returns the response in place of the model's."""
         native = messages.request_of(self._model, call)
         wanted = await run.before_model(native)
-        if isinstance(wanted, Said):
+        if isinstance(wanted, CannedResponse):
             said: ModelResponse = wanted.response(is_text=call.is_text)
             return said
         if wanted is not native:
@@ -99,22 +99,22 @@ class HookedModel(Model):
         return None
 
 
-async def _after(run: Run, call: messages.ModelCall, response: Any) -> Any:
+async def _after(run: Run, call: messages.CallArguments, response: Any) -> Any:
     native = messages.native_of(response)
     answer = await run.after_model(native)
     if answer is native:
         return response
-    is_end = isinstance(answer, Said)
+    is_end = isinstance(answer, CannedResponse)
     return messages.with_output(response, answer.response(is_text=call.is_text).output if is_end else answer["output"])
 
 
-class Watch(AgentHooks[Any]):
+class WatchedHooks(AgentHooks[Any]):
     """The agent's own callbacks, and a look whether its model was really asked."""
 
     def __init__(self, inner: Any, hooks: Hooks) -> None:
         self._inner = inner or AgentHooks()
         self._hooks = hooks
-        for name in {one for one in dir(AgentHooks) if one.startswith("on_")} - vars(Watch).keys():
+        for name in {one for one in dir(AgentHooks) if one.startswith("on_")} - vars(WatchedHooks).keys():
             setattr(self, name, getattr(self._inner, name))
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:

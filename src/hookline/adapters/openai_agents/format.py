@@ -29,7 +29,7 @@ _WORDS = (None, "auto", "required", "none")
 
 
 @dataclass(slots=True)
-class ModelCall:
+class CallArguments:
     """The arguments with which the SDK calls a model."""
 
     system_instructions: str | None
@@ -51,14 +51,14 @@ class ModelCall:
         return self.output_schema is None or bool(self.output_schema.is_plain_text())
 
 
-def call_of(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[ModelCall, dict[str, Any]]:
+def call_of(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[CallArguments, dict[str, Any]]:
     """The call of a model, and the arguments that hooks have nothing to do with."""
-    own = [one.name for one in dataclasses.fields(ModelCall)]
-    call = ModelCall(*given, **{name: named[name] for name in own if name in named})
+    own = [one.name for one in dataclasses.fields(CallArguments)]
+    call = CallArguments(*given, **{name: named[name] for name in own if name in named})
     return call, {name: value for name, value in named.items() if name not in own}
 
 
-def request_of(model: Any, call: ModelCall) -> dict[str, Any]:
+def request_of(model: Any, call: CallArguments) -> dict[str, Any]:
     """The call as a request of the Responses API; a handoff is a tool."""
     settings, choice = call.model_settings, call.model_settings.tool_choice
     names = [tool.name for tool in call.tools] + [one.tool_name for one in call.handoffs]
@@ -74,7 +74,7 @@ def request_of(model: Any, call: ModelCall) -> dict[str, Any]:
     }
 
 
-def put(call: ModelCall, wanted: Mapping[str, Any], native: Mapping[str, Any]) -> None:
+def put(call: CallArguments, wanted: Mapping[str, Any], native: Mapping[str, Any]) -> None:
     """Puts what hooks changed into the call."""
     call.system_instructions, call.input = wanted.get("instructions"), wanted["input"]
     left = {tool["name"] for tool in wanted["tools"]}

@@ -15,7 +15,7 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from hookline.adapters.pydantic_ai import format as messages
-from hookline.adapters.run import AgentRun, Said, tool_result
+from hookline.adapters.run import AgentRun, CannedResponse, tool_result
 from hookline.adapters.table import adapter_named, report_once
 from hookline.client import Hooks
 from hookline.client.triggers.results import ToolResult
@@ -93,7 +93,7 @@ class _HookedModel(WrapperModel):
         """The arguments of the call to make, or the response in its place."""
         native = messages.request_of(self.model_name, given, settings, parameters)
         wanted = await self._run.before_model(native)
-        if isinstance(wanted, Said):
+        if isinstance(wanted, CannedResponse):
             return _response(wanted, parameters)
         return (
             (given, settings, parameters) if wanted is native else messages.arguments_of(wanted, settings, parameters)
@@ -102,7 +102,7 @@ class _HookedModel(WrapperModel):
 
 def _response(answer: Any, parameters: Any) -> ModelResponse:
     is_text = parameters.output_mode == "text" and parameters.allow_text_output
-    response: ModelResponse = answer.response(is_text=is_text) if isinstance(answer, Said) else answer
+    response: ModelResponse = answer.response(is_text=is_text) if isinstance(answer, CannedResponse) else answer
     return response
 
 

@@ -26,7 +26,7 @@ from pydantic_core import to_json
 
 from hookline.errors import FormatError
 from hookline.formats import requests, responses
-from hookline.formats.conversation import Turn
+from hookline.formats.conversation import ContentView
 from hookline.formats.hook_format import Role
 from hookline.formats.messages import TextParts
 from hookline.formats.native import check_name, listed, shape_of, words
@@ -107,7 +107,7 @@ def _with_text(response: ModelResponse, text: str) -> ModelResponse:
 
 
 @dataclass
-class _Parts:
+class _PartGroup:
     """Parts of a request that belong together: one that hooks see, or several in a row that they do not."""
 
     parts: list[Any]
@@ -145,34 +145,34 @@ def _put(_native: Mapping[str, Any], contents: Sequence[Any]) -> dict[str, Any]:
 def _split(message: Any) -> Iterable[Any]:
     if isinstance(message, ModelResponse):
         return [message]
-    groups: list[_Parts] = []
+    groups: list[_PartGroup] = []
     for part in message.parts:
         if not isinstance(part, _SHOWN) and groups and not isinstance(groups[-1].parts[0], _SHOWN):
             # Tool results of one request stay together, because nothing may come between a call and its results.
             groups[-1].parts.append(part)
         else:
-            groups.append(_Parts([part], message))
-    return groups or [_Parts([], message)]
+            groups.append(_PartGroup([part], message))
+    return groups or [_PartGroup([], message)]
 
 
 def _joined(contents: Sequence[Any]) -> list[Any]:
     messages: list[Any] = []
     for content in contents:
         last = messages[-1] if messages else None
-        if isinstance(content, _Parts) and isinstance(last, _Parts) and _are_together(last, content):
+        if isinstance(content, _PartGroup) and isinstance(last, _PartGroup) and _are_together(last, content):
             origin = last.origin if last.origin.parts else content.origin
-            messages[-1] = _Parts([*last.parts, *content.parts], origin)
+            messages[-1] = _PartGroup([*last.parts, *content.parts], origin)
         else:
             messages.append(content)
-    return [_request(one) if isinstance(one, _Parts) else one for one in messages]
+    return [_request(one) if isinstance(one, _PartGroup) else one for one in messages]
 
 
-def _are_together(one: _Parts, other: _Parts) -> bool:
+def _are_together(one: _PartGroup, other: _PartGroup) -> bool:
     """Whether they are of one request, or one of them is new."""
     return one.origin is other.origin or not one.origin.parts or not other.origin.parts
 
 
-def _request(group: _Parts) -> ModelRequest:
+def _request(group: _PartGroup) -> ModelRequest:
     is_same = len(group.parts) == len(group.origin.parts) and all(
         one is other for one, other in zip(group.parts, group.origin.parts, strict=True)
     )
@@ -211,23 +211,25 @@ class _PartsForm:
     """Instructions, responses and parts of requests as contents."""
 
     @staticmethod
-    def read(content: Any) -> Turn:
+    def read(content: Any) -> ContentView:
         if isinstance(content, InstructionPart):
-            return Turn(content, "system", content.content)
+            return ContentView(content, "system", content.content)
         if isinstance(content, ModelResponse):
             text = _RESPONSE_TEXTS.text(content.parts)
-            return Turn(content, "model", text, has_call=any(isinstance(one, ToolCallPart) for one in content.parts))
+            return ContentView(
+                content, "model", text, has_call=any(isinstance(one, ToolCallPart) for one in content.parts)
+            )
         part = content.parts[0] if content.parts else None
         if not isinstance(part, _SHOWN):
-            return Turn(content, "user", "", has_response=True)
+            return ContentView(content, "user", "", has_response=True)
         is_system = isinstance(part, SystemPromptPart | InstructionDeltaPart)
-        return Turn(content, "system" if is_system else "user", _text_of(part))
+        return ContentView(content, "system" if is_system else "user", _text_of(part))
 
     @staticmethod
     def make(role: Role, text: str) -> Any:
         if role == "system":
             return InstructionPart(text)
-        return from_hook_llm_response({"text": text}) if role == "model" else _Parts([UserPromptPart(text)])
+        return from_hook_llm_response({"text": text}) if role == "model" else _PartGroup([UserPromptPart(text)])
 
     @staticmethod
     def with_text(content: Any, text: str) -> Any:
@@ -242,21 +244,21 @@ class _PartsForm:
             changed = UserPromptPart(text)
         else:
             changed = replace(part, content=text)
-        return _Parts([changed], content.origin)
+        return _PartGroup([changed], content.origin)
 
     @staticmethod
     def without_text(content: Any) -> Any | None:
         if isinstance(content, ModelResponse):
             left = _RESPONSE_TEXTS.others(content.parts)
             return replace(content, parts=left) if left else None
-        part = content.parts[0] if isinstance(content, _Parts) else None
+        part = content.parts[0] if isinstance(content, _PartGroup) else None
         if isinstance(part, InstructionDeltaPart):
             # Without it the instruction that it replaces would hold again.
-            return _Parts([replace(part, content=None)], content.origin)
+            return _PartGroup([replace(part, content=None)], content.origin)
         if not isinstance(part, UserPromptPart) or isinstance(part.content, str):
             return None
         items = _PROMPT_TEXTS.others(part.content)
-        return _Parts([replace(part, content=items)], content.origin) if items else None
+        return _PartGroup([replace(part, content=items)], content.origin) if items else None
 
 
 def _text_of(part: Any) -> str:

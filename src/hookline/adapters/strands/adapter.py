@@ -9,7 +9,7 @@ from strands import Agent
 from strands import hooks as events
 from strands.middleware import ExecuteToolStage, InvokeModelStage, ModelStopReason, ToolResultEvent, TypedEvent
 
-from hookline.adapters.run import AgentRun, Said, Stop, tool_result
+from hookline.adapters.run import AgentRun, CannedResponse, StopFlag, tool_result
 from hookline.adapters.strands import format as messages
 from hookline.adapters.table import MODEL_EVENTS, adapter_named
 from hookline.client import Hooks
@@ -28,7 +28,7 @@ class HooklineHooks(events.HookProvider):
         """`agent` is which of the program's agents it is, for the log; the agent's own name if it is not given."""
         self._hooks = hooks
         self._agent = agent
-        self._attached: WeakKeyDictionary[Any, _Calls] = WeakKeyDictionary()
+        self._attached: WeakKeyDictionary[Any, _AgentCalls] = WeakKeyDictionary()
         _ADAPTER.report(hooks)
 
     def register_hooks(self, registry: Any, **_: Any) -> None:
@@ -43,7 +43,7 @@ class HooklineHooks(events.HookProvider):
             return
         if not isinstance(agent, Agent):
             raise HooklineError(f"hooks can't run in a {type(agent).__name__} of Strands; use strands.Agent")
-        self._attached[agent] = calls = _Calls(self._hooks, agent.session_id, self._agent or agent.name)
+        self._attached[agent] = calls = _AgentCalls(self._hooks, agent.session_id, self._agent or agent.name)
         agent.add_middleware(InvokeModelStage, calls.call_model)
         agent.add_middleware(ExecuteToolStage, calls.call_tool)
         agent.hooks.add_callback(events.AfterInvocationEvent, calls.after_invocation)
@@ -57,7 +57,7 @@ class HooklineHooks(events.HookProvider):
             )
 
 
-class _Calls:
+class _AgentCalls:
     """The calls of one agent, which is one session."""
 
     def __init__(self, hooks: Hooks, session_id: str, name: str) -> None:
@@ -68,7 +68,7 @@ class _Calls:
         """The model call between its hooks."""
         parts = (context.model, context.system_prompt, context.messages, context.tool_specs, context.tool_choice)
         wanted = await self._run.before_model(messages.request_of(*parts))
-        if isinstance(wanted, Said):
+        if isinstance(wanted, CannedResponse):
             for event in _says(wanted.response()):
                 yield event
             return
@@ -87,7 +87,7 @@ class _Calls:
         """The last events of a model call, with the pieces that were held back."""
         given = {name: getattr(end, name) for name in ("stop_reason", "message", "usage", "metrics")}
         answer = await self._run.after_model(given)
-        said = answer.response() if isinstance(answer, Said) else answer
+        said = answer.response() if isinstance(answer, CannedResponse) else answer
         all_events = [*held, end] if said is given else _says(said)
         return all_events if is_held and not self._run.is_suppressed else all_events[-1:]
 
@@ -115,7 +115,7 @@ class _Calls:
     def after_invocation(self, event: Any) -> None:
         """A stop ends one run; a run that waits for the user's answer continues later."""
         if event.result is None or event.result.stop_reason != "interrupt":
-            self._run.stop = Stop()
+            self._run.stop = StopFlag()
 
 
 def _result(result: ToolResult, given: Any, exception: Exception | None = None) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 from hookline.bridge.host import (
     AgentRequest,
     AgentResponse,
-    Host,
-    Outcome,
+    HostAgent,
+    MergedOutcome,
     Payload,
     lifecycle_fields,
     object_of,
@@ -56,7 +56,7 @@ def _response(payload: Payload) -> dict[str, Any]:
     return {"llmContent": given, "returnDisplay": None}
 
 
-def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: MergedOutcome) -> AgentResponse:
     """Answers Claude Code; it never says allow, which would skip the person's own permission prompt."""
     answer: dict[str, Any] = {}
     specific: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
     return AgentResponse(stdout=answer or None, unsupported=unsupported)
 
 
-CLAUDE_HOST = Host(
+CLAUDE_HOST = HostAgent(
     name="claude",
     agent="Claude Code",
     # The program comes inside this Python package; those of the other agents are npm packages.

@@ -8,8 +8,8 @@ from hookline.bridge.host import (
     NO_PART,
     AgentRequest,
     AgentResponse,
-    Host,
-    Outcome,
+    HostAgent,
+    MergedOutcome,
     Payload,
     in_place,
     with_patch,
@@ -52,7 +52,7 @@ def _changes(request: AgentRequest) -> tuple[FileChange, ...]:
     return tuple(change for command in commands for change in read(command) or ())
 
 
-def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: MergedOutcome) -> AgentResponse:
     """Answers Codex: a deny has no JSON that it could object to, and a rewrite exactly the fields that it takes."""
     refused = outcome.blocked or outcome.stop or outcome.ask
     if request.event in _ONLY_WATCHED:
@@ -76,13 +76,13 @@ def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
     return AgentResponse(stdout=answer or None)
 
 
-def _refusal(outcome: Outcome) -> AgentResponse:
+def _refusal(outcome: MergedOutcome) -> AgentResponse:
     unsupported = ("ask: Codex would let the call run, so it is denied",) if outcome.ask else ()
     # After a tool, what Codex reads on stderr replaces the result, and the turn goes on.
     return AgentResponse(stderr=in_place(outcome), exit_code=2, unsupported=unsupported)
 
 
-CODEX_HOST = Host(
+CODEX_HOST = HostAgent(
     name="codex",
     agent="Codex",
     version="0.166.0",

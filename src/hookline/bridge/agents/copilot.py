@@ -7,8 +7,8 @@ from hookline.bridge.host import (
     PATCH_TOOLS,
     AgentRequest,
     AgentResponse,
-    Host,
-    Outcome,
+    HostAgent,
+    MergedOutcome,
     Payload,
     UnreadableQuestionError,
     lifecycle_fields,
@@ -121,7 +121,7 @@ def _response(payload: Payload) -> dict[str, Any]:
     return {"llmContent": result.get("textResultForLlm"), "returnDisplay": None}
 
 
-def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: MergedOutcome) -> AgentResponse:
     """Answers Copilot CLI by JSON and exit code 0: with exit code 2 the reason would be lost."""
     has_context = request.native_event in _HAS_CONTEXT
     unsupported: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
     return AgentResponse(stdout=answer or None, unsupported=unsupported)
 
 
-COPILOT_HOST = Host(
+COPILOT_HOST = HostAgent(
     name="copilot",
     agent="Copilot CLI",
     version="1.0.102",

@@ -7,8 +7,8 @@ from hookline.bridge.agents.copilot import decoded
 from hookline.bridge.host import (
     AgentRequest,
     AgentResponse,
-    Host,
-    Outcome,
+    HostAgent,
+    MergedOutcome,
     Payload,
     lifecycle_fields,
     object_of,
@@ -90,7 +90,7 @@ def _response(payload: Payload) -> dict[str, Any]:
     return {"llmContent": given, "returnDisplay": None}
 
 
-def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: MergedOutcome) -> AgentResponse:
     """Answers Cursor; events that can block always get a decision, because `failClosed` takes silence for a no."""
     has_context = request.native_event in _HAS_CONTEXT
     unsupported: list[str] = []
@@ -119,7 +119,7 @@ def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
     return AgentResponse(stdout=answer or None, unsupported=tuple(unsupported))
 
 
-CURSOR_HOST = Host(
+CURSOR_HOST = HostAgent(
     name="cursor",
     agent="Cursor",
     version="3.9",

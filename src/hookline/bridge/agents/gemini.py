@@ -7,8 +7,8 @@ from typing import Any
 from hookline.bridge.host import (
     AgentRequest,
     AgentResponse,
-    Host,
-    Outcome,
+    HostAgent,
+    MergedOutcome,
     Payload,
     UnreadableQuestionError,
     in_place,
@@ -52,7 +52,7 @@ def _mcp_name(name: str, payload: Payload) -> str:
     return f"mcp__{context.get('server_name')}__{context.get('tool_name')}"
 
 
-def render(request: AgentRequest, outcome: Outcome) -> AgentResponse:
+def render(request: AgentRequest, outcome: MergedOutcome) -> AgentResponse:
     """Render the answer for Gemini CLI. It never asks: without a terminal Gemini CLI would wait for ever."""
     answer: dict[str, Any] = {}
     specific: dict[str, Any] = {}
@@ -91,7 +91,7 @@ def _about_model(request: AgentRequest, effect: Mapping[str, Any]) -> dict[str, 
     return answer
 
 
-GEMINI_HOST = Host(
+GEMINI_HOST = HostAgent(
     name="gemini",
     agent="Gemini CLI",
     version="0.61.0",

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hookline.bridge import client
-from hookline.bridge.call import Bridge, Call, Reply
+from hookline.bridge.call import Bridge, BridgeCall, Reply
 from hookline.bridge.engine_cache import NotServedError
 from hookline.errors import HooklineError
 from hookline.files import make_private_directory
@@ -153,7 +153,7 @@ class Server:
                 await writer.drain()
         return None
 
-    def _may_answer(self, pid: int, facts: list[bytes], call: Call) -> bool:
+    def _may_answer(self, pid: int, facts: list[bytes], call: BridgeCall) -> bool:
         if facts[0] != self._identity:
             # hookline was installed anew: make room for a server of that one.
             self._ending.set()
@@ -162,7 +162,9 @@ class Server:
         has_our_home = call.environ.get("HOME") == os.environ.get("HOME")
         return int(facts[1], 8) == self._umask and has_our_home and _shares_our_sandbox(pid)
 
-    async def _answer(self, call: Call, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Reply | None:
+    async def _answer(
+        self, call: BridgeCall, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Reply | None:
         """The reply; None when the client has gone, and then the hooks that it waited for are ended."""
         working = asyncio.create_task(self.bridge.answer(call))
         leaving = asyncio.create_task(reader.read(1))
@@ -190,11 +192,13 @@ class Server:
         return Reply(stdout=stringify_json(status))
 
 
-def _call(facts: list[bytes], stdin: bytes) -> Call:
+def _call(facts: list[bytes], stdin: bytes) -> BridgeCall:
     _, _, cwd, count, *rest = facts
     words = tuple(map(os.fsdecode, rest[: int(count)]))
     variables = (os.fsdecode(variable).partition("=") for variable in rest[int(count) :])
-    return Call(words=words, stdin=stdin, cwd=os.fsdecode(cwd), environ={name: value for name, _, value in variables})
+    return BridgeCall(
+        words=words, stdin=stdin, cwd=os.fsdecode(cwd), environ={name: value for name, _, value in variables}
+    )
 
 
 @contextmanager

@@ -142,9 +142,9 @@ async def run_tool(
         arguments = dict(tool_input) if rules is None else rules.normal(tool_input)
         if rules is None or rules.fault is None:
             return to_tool_result(await execute_fn(arguments))
-    host = _host(config, system, on_ask, asked, unasked)
+    program = _program(config, system, on_ask, asked, unasked)
     call = ToolCall(name=tool_name, arguments=tool_input, mcp_context=mcp_context)  # type: ignore[arg-type]
-    return await flow.run(flow.run_tool(host, call, rules, execute_fn))
+    return await flow.run(flow.run_tool(program, call, rules, execute_fn))
 
 
 def refuse_tool(config: "Config", name: str, arguments: Mapping[str, Any], why: str, hooks: Sequence[str]) -> None:
@@ -161,9 +161,9 @@ def write_in_session(config: "Config", system: "HookSystem | None", record: "Log
             system.get_log().write(msgspec.structs.replace(record, session=config.get_session_id()))
 
 
-def _host(
+def _program(
     config: "Config", system: "HookSystem | None", on_ask: OnAsk | None, asked: str, unasked: flow.Unasked
-) -> flow.Host:
+) -> flow.Program:
     def write(record: "LogRecord") -> None:
         write_in_session(config, system, record)
 
@@ -173,7 +173,7 @@ def _host(
             warned.add(session)
             warn_user(text)
 
-    return flow.Host(
+    return flow.Program(
         fire=partial(fire, system), write=write, on_ask=on_ask, asked=asked, unasked=unasked, warn_once=warn_once
     )
 

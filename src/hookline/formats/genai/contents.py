@@ -8,7 +8,7 @@ from typing import Any
 
 from hookline.errors import FormatError
 from hookline.formats import parts as shared
-from hookline.formats.conversation import Turn
+from hookline.formats.conversation import ContentView
 from hookline.formats.genai import sdk
 from hookline.formats.hook_format import Role, listed
 from hookline.formats.messages import SystemPrompt
@@ -240,10 +240,10 @@ class _Form:
         # The model expects its signature back, even with an empty text.
         return with_fields(part, text=text) if text or field(part, "thought_signature") is not None else None
 
-    def read(self, content: Any) -> Turn:
+    def read(self, content: Any) -> ContentView:
         """Return the content as a turn."""
         if isinstance(content, SystemPrompt):
-            return Turn(content, "system", content.value)
+            return ContentView(content, "system", content.value)
         parts = parts_of(content)
         payloads = _payloads_of(parts)
         has_call, has_response = not payloads.isdisjoint(_CALLS), not payloads.isdisjoint(_RESPONSES)
@@ -254,7 +254,7 @@ class _Form:
         if given is None and has_call and not is_content(content):
             given = "model"  # the SDK makes the contents of bare parts
         role: Any = given if given in ("model", "system") else "user"
-        return Turn(content, role, "".join(_texts(parts)), has_call, has_response)
+        return ContentView(content, role, "".join(_texts(parts)), has_call, has_response)
 
     def make(self, role: Role, text: str) -> Any:
         """Return a new content; the API refuses one with the role `system`, so that is a prompt."""

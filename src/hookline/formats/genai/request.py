@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hookline.formats import requests
-from hookline.formats.genai import contents, sdk
+from hookline.formats.genai import contents, response, sdk, tool_config
 from hookline.formats.genai.contents import (
     field,
     fields,
@@ -19,7 +19,6 @@ from hookline.formats.genai.contents import (
     with_fields,
     with_parts,
 )
-from hookline.formats.genai.tool_config import apply_tool_config, overlay_tool_config, to_hook_tool_config
 from hookline.formats.genai.tools import declared_names, permitted_tools, without_forbidden
 from hookline.formats.hook_format import GENERATION, listed, message_text, overlay_llm_request
 from hookline.formats.messages import split_prompt
@@ -114,17 +113,17 @@ class _GenAI(requests.Api):
     """Tools are restricted by a configuration that is for functions alone."""
 
     def changed_choice(self, base: requests.Native, before: HookToolConfig, choice: HookToolConfig) -> dict[str, Any]:
-        tools, tool_config = base["tools"], base["tool_choice"]
+        tools, current = base["tools"], base["tool_choice"]
         kept = without_forbidden(tools, choice)
         changes = {} if kept is tools else {"tools": kept}
-        return {**changes, "tool_choice": apply_tool_config(tool_config, before, choice)}
+        return {**changes, "tool_choice": tool_config.apply_tool_config(current, before, choice)}
 
     def restricted(self, native: requests.Native, permits: requests.Permits, mode: ToolMode | None) -> dict[str, Any]:
-        tools, tool_config = native["tools"], native["tool_choice"]
+        tools, current = native["tools"], native["tool_choice"]
         kept = permitted_tools(tools, permits)
-        wanted = tool_config if mode is None else overlay_tool_config(tool_config, {"mode": mode})
+        wanted = current if mode is None else tool_config.overlay_tool_config(current, {"mode": mode})
         changes = {} if kept is tools else {"tools": kept}
-        return changes if wanted is tool_config else {**changes, "tool_choice": wanted}
+        return changes if wanted is current else {**changes, "tool_choice": wanted}
 
 
 def _put_contents(native: requests.Native, rewritten: Sequence[Any]) -> dict[str, Any]:
@@ -140,7 +139,7 @@ _API = _GenAI(
     put_contents=_put_contents,
     config={name: (name,) for name in GENERATION},
     modes={},
-    read_choice=to_hook_tool_config,
+    read_choice=tool_config.to_hook_tool_config,
     tool_name=lambda _: None,
 )
 
@@ -201,3 +200,22 @@ def _instruct(current: Any, text: str) -> Any:
     if isinstance(current, str):
         return f"{current}\n\n{text}"
     return _with_part(current, f"\n\n{text}") if is_content(current) else [*listed(current), f"\n\n{text}"]
+
+
+class HookTranslatorGenAIv1:
+    """The first version of the hook format, from and to the types of google-genai."""
+
+    to_hook_llm_request = staticmethod(to_hook_llm_request)
+    from_hook_llm_request = staticmethod(from_hook_llm_request)
+    to_hook_llm_response = staticmethod(response.to_hook_llm_response)
+    from_hook_llm_response = staticmethod(response.from_hook_llm_response)
+    to_hook_tool_config = staticmethod(tool_config.to_hook_tool_config)
+    from_hook_tool_config = staticmethod(tool_config.from_hook_tool_config)
+
+
+default_hook_translator = HookTranslatorGenAIv1()
+
+
+def needs_translation(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Return False for an object in hook form, and for what is no request or response at all."""
+    return is_sdk(value) if isinstance(value, Mapping) else not isinstance(value, str | int | float | list | None)

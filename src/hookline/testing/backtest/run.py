@@ -11,7 +11,7 @@ from typing import Any
 from hookline.errors import HooklineError
 from hookline.testing.backtest.past import Past
 from hookline.testing.backtest.scratch import moved
-from hookline.testing.cases.case import Case, Expectation, Outcome, Place, outcomes_of
+from hookline.testing.cases.case import Case, CasePlace, Expectation, Outcome, outcomes_of
 from hookline.testing.cases.judge import deciders_of
 from hookline.testing.cases.run import Bench, MakeConfig
 
@@ -19,11 +19,11 @@ _KEPT = (Outcome.BLOCKED, Outcome.STOPPED, Outcome.DENIED)
 _MOST_KEPT = 2_000
 
 
-class Kind(StrEnum):
+class DecisionChange(StrEnum):
     """How a decision would be another one."""
 
     BLOCKS = "blocks"
-    FREES = "frees"
+    ALLOWS = "frees"
     ASKS = "asks"
 
 
@@ -41,7 +41,7 @@ class Decision:
 class Change:
     """An event that would be decided in another way."""
 
-    kind: Kind
+    kind: DecisionChange
     past: Past
     before: Outcome
     now: Decision
@@ -69,7 +69,7 @@ class Tally:
     why_untried: str = ""
     judged: int = 0
     """Different inputs."""
-    counts: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    counts: dict[DecisionChange, int] = field(default_factory=lambda: dict.fromkeys(DecisionChange, 0))
     changes: list[Change] = field(default_factory=list)
 
     def add(self, past: Past, before: Outcome | None, now: Decision) -> None:
@@ -131,7 +131,7 @@ class Judge:
     async def _fire(self, past: Past) -> Decision:
         case = Case(
             name=past.origin,
-            place=Place(past.origin),
+            place=CasePlace(past.origin),
             event=past.event,
             fields=self._there(past.fields),
             expected=Expectation(),
@@ -181,14 +181,14 @@ async def backtest(
             if judge is not None:
                 judge.close()
     tally.judged = now.judged
-    tally.changes.sort(key=lambda change: (change.kind != Kind.BLOCKS, change.past.time))
+    tally.changes.sort(key=lambda change: (change.kind != DecisionChange.BLOCKS, change.past.time))
     return tally
 
 
-def _kind(before: Outcome, now: Outcome) -> Kind | None:
+def _kind(before: Outcome, now: Outcome) -> DecisionChange | None:
     if (before in _KEPT) != (now in _KEPT):
-        return Kind.BLOCKS if now in _KEPT else Kind.FREES
-    return Kind.ASKS if now is Outcome.ASKED and before is not Outcome.ASKED else None
+        return DecisionChange.BLOCKS if now in _KEPT else DecisionChange.ALLOWS
+    return DecisionChange.ASKS if now is Outcome.ASKED and before is not Outcome.ASKED else None
 
 
 def _key(past: Past) -> bytes:

@@ -39,7 +39,7 @@ def outcomes_of(verdict: Verdict) -> tuple[Outcome, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CasePlace:
     """A position in a file."""
 
     file: str
@@ -84,7 +84,7 @@ class Case:
     """One event with its input, and what must come of it."""
 
     name: str
-    place: Place
+    place: CasePlace
     event: HookEventName
     fields: Mapping[str, Any]
     """The event's own fields, as hooks read them."""

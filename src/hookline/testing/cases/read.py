@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -17,10 +17,9 @@ from hookline.protocol.events import HookEventName
 from hookline.protocol.text.strings import nearest
 from hookline.settings.read import toml
 from hookline.settings.read.files import MOST_PROBLEMS
-from hookline.testing.cases.case import Case, Expectation, Outcome, Place
+from hookline.testing.cases.case import Case, CasePlace, Expectation, Outcome
 from hookline.testing.cases.inputs import MOST_INPUTS, CaseError, inputs_of
 from hookline.testing.cases.patterns import why_unusable
-from hookline.testing.cases.places import case_lines, line_of
 from hookline.testing.cases.schema import CaseFile, CaseTable, ExpectTable, InputTable
 
 SUFFIX = ".hooks.toml"
@@ -32,6 +31,8 @@ _PATTERNS = ("reason", "context", "note", "output")
 _MERGED = ("arguments", "input", "environment", "expect")
 _TOML_PLACE = re.compile(r" \(at line (\d+), column \d+\)")
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
+_HEADER = re.compile(r"\s*\[\[\s*case\s*\]\]")
+_QUOTES = re.compile(r"\"\"\"|'''")
 
 
 class CaseFileError(HooklineError):
@@ -43,14 +44,14 @@ class CaseFileError(HooklineError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _CaseFileText:
     """A file that is being read."""
 
     file: str
     text: str
 
-    def place(self, start: int | None, *path: str) -> Place:
-        return Place(self.file, line_of(self.text, start, path) if start else None)
+    def place(self, start: int | None, *path: str) -> CasePlace:
+        return CasePlace(self.file, _line_of(self.text, start, path) if start else None)
 
 
 def find_files(directory: Path, *, deep: bool = True) -> list[Path]:
@@ -92,9 +93,9 @@ def read_cases(files: Iterable[Path], *, environment_of: Iterable[Path] | None =
 
 def read_text(text: str, file: str) -> list[Case]:
     """The cases of one file's text; CaseFileError with everything that is wrong."""
-    reading = _Reading(file, text)
+    reading = _CaseFileText(file, text)
     raw = _parse(reading)
-    lines = case_lines(text)
+    lines = _case_lines(text)
     tables = raw.get("case", [])
     problems = [*islice(_unknown(raw, CaseFile, reading, 1), MOST_PROBLEMS)]
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
@@ -140,12 +141,12 @@ def _load(file: Path) -> str:
         raise CaseFileError([f"{file}: it is not UTF-8 ({error.reason} at byte {error.start})"]) from error
 
 
-def _parse(reading: _Reading) -> dict[str, Any]:
+def _parse(reading: _CaseFileText) -> dict[str, Any]:
     try:
         raw = toml.parse(reading.text)
     except ValueError as error:
         found = _TOML_PLACE.search(str(error))
-        place = Place(reading.file, int(found[1]) if found else None)
+        place = CasePlace(reading.file, int(found[1]) if found else None)
         raise CaseFileError([f"{place}: not TOML: {_TOML_PLACE.sub('', str(error))}"]) from error
     try:
         _check_json(raw, _DEEPEST)
@@ -167,7 +168,7 @@ def _check_json(value: Any, depth: int) -> None:
         raise CaseError(f"{value} is a date or time; write it as a text, because hooks read JSON")
 
 
-def _unknown(table: Mapping[str, Any], kind: type, reading: _Reading, start: int | None) -> Iterator[str]:
+def _unknown(table: Mapping[str, Any], kind: type, reading: _CaseFileText, start: int | None) -> Iterator[str]:
     """A message for each key of a table that has no meaning there."""
     parts: dict[str, type] = {"expect": ExpectTable} if kind is CaseTable else {}
     known = [field.name for field in msgspec.structs.fields(kind)]
@@ -201,7 +202,7 @@ def _expect_table(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"expect": {"outcome": expect}} if isinstance(expect, str) else {}
 
 
-def _cases(reading: _Reading, start: int | None, index: int, raw: Mapping[str, Any]) -> Iterator[Case]:
+def _cases(reading: _CaseFileText, start: int | None, index: int, raw: Mapping[str, Any]) -> Iterator[Case]:
     try:
         table = msgspec.convert(raw, CaseTable)
     except msgspec.ValidationError as error:
@@ -209,7 +210,7 @@ def _cases(reading: _Reading, start: int | None, index: int, raw: Mapping[str, A
     expected = _expectation(table.expect)
     event = table.event or HookEventName.BEFORE_TOOL
     name = table.name or f"case {index + 1}"
-    place = Place(reading.file, start)
+    place = CasePlace(reading.file, start)
     for label, fields, environment in inputs_of(table):
         case = Case(name=name, place=place, event=event, fields=fields, expected=expected, input_label=label)
         yield replace(case, environment=environment) if environment else case
@@ -252,3 +253,32 @@ def _refuse_environment(cases: Iterable[Case], file: Path) -> None:
         why = "it sets variables, which can change what your hooks run"
         remedy = f"read the file, and if that is right, name it: hookline test {file}"
         raise CaseFileError([f"{found.place}: {why}; {remedy}"])
+
+
+def _case_lines(text: str) -> list[int]:
+    """The line of each `[[case]]`, counted from 1, which `tomllib` does not report."""
+    found: list[int] = []
+    open_quotes = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not open_quotes and _HEADER.match(line):
+            found.append(number)
+        for quotes in _QUOTES.findall(line):
+            # A line such as `x = """one line"""` opens and closes.
+            open_quotes = "" if open_quotes == quotes else open_quotes or quotes
+    return found
+
+
+def _line_of(text: str, start: int | None, path: Sequence[str]) -> int | None:
+    """The line of the innermost key of a path that is found in the table that starts on this line, or that line."""
+    if start is None:
+        return None
+    lines = text.split("\n")
+    end = next((at for at in range(start, len(lines)) if _HEADER.match(lines[at])), len(lines))
+    # `each.tool = …` before any other `tool = …`.
+    for keys in (path, *([key] for key in reversed(path))):
+        dotted = r"\s*\.\s*".join(re.escape(key) for key in keys)
+        word = re.compile(rf"""(?:^|[\s.{{\[,])["']?{dotted}["']?\s*[=.\]]""")
+        for at in range(start, end) if keys else ():
+            if word.search(lines[at].partition("#")[0]):
+                return at + 1
+    return start

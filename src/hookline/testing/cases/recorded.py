@@ -13,7 +13,7 @@ from hookline.protocol.events import BLOCKING_DECISIONS, HookDecision, HookEvent
 from hookline.protocol.inputs import HookInput, input_problems
 from hookline.protocol.text.json_text import parse_json
 from hookline.protocol.verdict import Verdict
-from hookline.testing.cases.case import Case, Expectation, Outcome, Place, outcomes_of
+from hookline.testing.cases.case import Case, CasePlace, Expectation, Outcome, outcomes_of
 from hookline.testing.cases.judge import Difference, why_failed
 
 HIDDEN = "[redacted]"
@@ -55,7 +55,7 @@ class Recorded:
     def to_case(self) -> Case:
         """The event as a case that expects what was decided then."""
         expected = Expectation(outcome=self.outcome, by=self.by)
-        place = Place(f"log {self.fire}")
+        place = CasePlace(f"log {self.fire}")
         return Case(name=self.name, place=place, event=self.event, fields=self.fields, expected=expected)
 
 

@@ -10,7 +10,7 @@ from hookline.shell.names import COMMAND_KEYS
 from hookline.testing.cases.case import Case, Expectation, Outcome, outcomes_of
 from hookline.testing.cases.run import Result
 from hookline.testing.mutants import commands, paths
-from hookline.testing.mutants.mutant import Kind, Mutant
+from hookline.testing.mutants.mutant import Mutant, MutantKind
 
 _STOPPED = (Outcome.BLOCKED, Outcome.ASKED, Outcome.STOPPED)
 _PATH_KEYS = ("file_path", "absolute_path", "path", "notebook_path", "target_file", "filename")
@@ -71,9 +71,9 @@ def findings(tried: Sequence[Attempt], results: Sequence[Result]) -> Findings:
             unclear.append(result)
             continue
         is_stopped = any(outcome in _STOPPED for outcome in outcomes_of(result.verdict))
-        if attempt.mutant.kind is Kind.SAME and not is_stopped:
+        if attempt.mutant.kind is MutantKind.SAME and not is_stopped:
             passed.append(attempt)
-        elif attempt.mutant.kind is Kind.HARMLESS and is_stopped:
+        elif attempt.mutant.kind is MutantKind.HARMLESS and is_stopped:
             stopped.append(attempt)
     return Findings(passed=tuple(passed), stopped=tuple(stopped), unclear=tuple(unclear), tried=len(tried))
 
@@ -96,7 +96,7 @@ def _arguments(case: Case) -> Mapping[str, Any]:
 
 
 def _mutated(case: Case, key: str, mutant: Mutant) -> Case:
-    wanted = Outcome.BLOCKED if mutant.kind is Kind.SAME else Outcome.ALLOWED
+    wanted = Outcome.BLOCKED if mutant.kind is MutantKind.SAME else Outcome.ALLOWED
     return replace(
         case,
         name=f"{case.name}: {mutant.way}",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from hookline.shell.direct import BUILTINS_AND_KEYWORDS
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Word
-from hookline.testing.mutants.mutant import Kind, Mutant
+from hookline.testing.mutants.mutant import Mutant, MutantKind
 
 # Flags without a value, by program; some have a long form.
 _FLAGS = {
@@ -35,7 +35,7 @@ def mutants_of(command: str) -> Iterator[Mutant]:
     """The forms of a command that do the same, and harmless texts with it in them."""
     command = command.strip()
     for way, text in _same(command):
-        yield Mutant(kind=Kind.SAME, way=way, text=text)
+        yield Mutant(kind=MutantKind.SAME, way=way, text=text)
     yield from _harmless(command)
 
 
@@ -167,4 +167,4 @@ def _harmless(command: str) -> Iterator[Mutant]:
         ("in a here-document for cat", f"cat <<'{end}'\n{command}\n{end}"),
         ("in a text that is formatted", f"printf '%s\\n' {quoted}"),
     ):
-        yield Mutant(kind=Kind.HARMLESS, way=way, text=text)
+        yield Mutant(kind=MutantKind.HARMLESS, way=way, text=text)

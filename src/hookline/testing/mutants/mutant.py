@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 
-class Kind(StrEnum):
+class MutantKind(StrEnum):
     """The relation of a mutant to the input that it was made from."""
 
     SAME = "same"
@@ -17,7 +17,7 @@ class Kind(StrEnum):
 class Mutant(msgspec.Struct, frozen=True, kw_only=True):
     """Another form of an input."""
 
-    kind: Kind
+    kind: MutantKind
     way: str
     """How it was made, in a few words."""
     text: str

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterator
 
-from hookline.testing.mutants.mutant import Kind, Mutant
+from hookline.testing.mutants.mutant import Mutant, MutantKind
 
 A_LINK = "a link"
 
@@ -28,7 +28,7 @@ def mutants_of(path: str, project: str, link: str, *, ignores_case: bool = False
     ):
         is_other_file = way == "letters in another case" and not ignores_case
         if text != path and not is_other_file:
-            yield Mutant(kind=Kind.SAME, way=way, text=text)
+            yield Mutant(kind=MutantKind.SAME, way=way, text=text)
     name = posixpath.basename(path)
     for way, text in (
         ("an example of it", f"{path}.example"),
@@ -36,4 +36,4 @@ def mutants_of(path: str, project: str, link: str, *, ignores_case: bool = False
         ("look-alike letters", posixpath.join(posixpath.dirname(path), name.translate(_ALIKE))),
     ):
         if text != path:
-            yield Mutant(kind=Kind.HARMLESS, way=way, text=text)
+            yield Mutant(kind=MutantKind.HARMLESS, way=way, text=text)

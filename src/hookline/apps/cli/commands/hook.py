@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.apps.cli.streams import deliver
 from hookline.bridge.arguments import add_arguments, deadline_of
-from hookline.bridge.call import Bridge, Call, Reply, overdue
+from hookline.bridge.call import Bridge, BridgeCall, Reply, overdue
 from hookline.bridge.judge import EXIT_BLOCK
 from hookline.errors import UsageError
 from hookline.extensions import lazy_module
@@ -91,7 +91,7 @@ def _work(words: tuple[str, ...], writing: int, longest_s: float) -> int:
             _write_reply(writing, reply)
             return 0
         bridge = Bridge()
-        call = Call(words=words, stdin=reply, cwd=_cwd(), environ=dict(os.environ))
+        call = BridgeCall(words=words, stdin=reply, cwd=_cwd(), environ=dict(os.environ))
         WATCHDOG.use_alarm()
         answer = asyncio.run(_while_wanted(bridge.answer(call), os.getppid()))
         _write_reply(writing, answer)

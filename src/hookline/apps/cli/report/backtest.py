@@ -10,7 +10,7 @@ from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.text.readable import cut, one_line, plural, show_message, show_place
 from hookline.protocol.text.strings import printable
 from hookline.testing.backtest.past import LeftOut
-from hookline.testing.backtest.run import Change, Kind, Tally
+from hookline.testing.backtest.run import Change, DecisionChange, Tally
 
 _MOST_SHOWN = 50
 _MOST_IN_SUMMARY = 20
@@ -26,7 +26,7 @@ td[title]::before{content:attr(title)": "}}"""
 
 def backtest_lines(tally: Tally, left_out: LeftOut, title: str) -> Iterator[str]:
     """Each change, and a sentence about all of them."""
-    paints = {Kind.BLOCKS: style.bad, Kind.FREES: style.good, Kind.ASKS: style.warn}
+    paints = {DecisionChange.BLOCKS: style.bad, DecisionChange.ALLOWS: style.good, DecisionChange.ASKS: style.warn}
     for change in tally.changes[:_MOST_SHOWN]:
         yield f"{paints[change.kind](change.kind.upper())} {cut(one_line(_what(change)), screen_width() - 8)}"
         yield style.dim(f"    {cut(one_line(_why(change)), screen_width() - 4)}")
@@ -43,7 +43,7 @@ def sentence(tally: Tally) -> str:
     """Return the result in one sentence."""
     if not tally.events:
         return "nothing happened that could be judged"
-    blocks, frees, asks = (tally.counts[kind] for kind in Kind)
+    blocks, frees, asks = (tally.counts[kind] for kind in DecisionChange)
     changed = f"blocks {blocks} more, frees {frees}" + (f", asks about {asks} more" if asks else "")
     made = f"of {plural(tally.made, 'call')} that {'was' if tally.made == 1 else 'were'} made"
     return f"{changed}; {made}, {tally.refused_now} would now be refused"
