@@ -40,7 +40,7 @@ _notes: "WeakKeyDictionary[Hooks, Notes]" = WeakKeyDictionary()
 
 
 def notes_of(hooks: "Hooks") -> Notes:
-    """The notes of a program: its agents may be made anew for every run."""
+    """The notes of a program: its agents may be new objects in every run."""
     return _notes.setdefault(hooks, Notes())
 
 

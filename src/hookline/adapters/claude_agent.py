@@ -2,7 +2,7 @@
 
 - Hooks get Claude's tools under hookline's names, as with `hookline hook claude`: `Bash` is `run_shell_command`,
   `Write` is `write_file`; a tool of an MCP server is `mcp__SERVER__tool`.
-- The model is asked by Claude Code, a program of its own, so there are no hooks around model calls.
+- The model is asked by Claude Code, a separate program, so there are no hooks around model calls.
 - A hook's `ask` is put to Claude's own permission prompt, `can_use_tool` of your program for one, unless `Hooks` has
   an `on_ask`.
 - If the hooks can't be asked, the tool does not run.

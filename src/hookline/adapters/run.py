@@ -73,7 +73,7 @@ class CannedResponse:
     text: str
     format: Format
     is_answer: bool = False
-    """True for an answer that a hook wrote; else it is the reason why there is none."""
+    """True for an answer that a hook wrote. Otherwise the text is the reason for the missing answer."""
 
     def response(self, *, is_text: bool = True) -> Any:
         """The framework's response with this text; AgentStoppedError for a reason where the run has to return data."""
@@ -188,7 +188,7 @@ class AgentRun:
     async def resume(self, native: Callable[[], Any]) -> None:
         """Selects the tools for calls of an answer from before this run, if there are any, as of this request.
 
-        So a tool that a hook restricted stays refused after a person approved the call.
+        So a tool that a hook restricted stays refused after the user approved the call.
         """
         if self.session.selection is None and not self._nothing_runs("BeforeToolSelection"):
             request = native()

@@ -72,7 +72,7 @@ class Bridge:
             return await self._answer(call, messages)
         except NotServedError:
             raise
-        except Exception as error:  # noqa: BLE001 - the door: every agent goes on when its hook command fails
+        except Exception as error:  # noqa: BLE001 - the door: every agent continues when its hook command fails
             reason = f"the bridge failed ({type(error).__name__}: {error}); please report this"
             response = refusal(*_asked(call.words), reason)
             return _reply(response, messages, fail_open=fails_open(call.words))

@@ -25,7 +25,7 @@ _LONGEST_S = 1e6
 _SPARE_S = 6.0
 # How often to look whether the agent still waits for the answer.
 _LOOK_S = 0.5
-# What fits into the address of a socket; a longer path is reached through its directory's descriptor.
+# The longest path that fits into the address of a socket; a longer one is reached through its directory's descriptor.
 _LONGEST_PATH = 100
 _STDERR = 2
 _NO = (b"0", b"no", b"off", b"false")
@@ -79,7 +79,7 @@ def connect(folder: bytes) -> socket:
         connection.connect(path)
         owner = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)[4:8]
         if int.from_bytes(owner, sys.byteorder) != posix.geteuid():
-            raise PermissionError  # noqa: TRY301 - a server of somebody else is none
+            raise PermissionError  # noqa: TRY301 - another user's server must not answer
     except BaseException:
         connection.close()
         raise
@@ -167,7 +167,7 @@ def _wait(connection: socket, longest_s: float, parent: int) -> None:
         except TimeoutError:
             longest_s -= _LOOK_S
             if posix.getppid() != parent:
-                posix._exit(EXIT_BLOCK)  # noqa: SLF001 - nobody reads anything from us any more
+                posix._exit(EXIT_BLOCK)  # noqa: SLF001 - no process reads the output any more
         else:
             connection.settimeout(_ACCEPT_S)
             return
@@ -237,7 +237,7 @@ def _write_all(descriptor: int, data: bytes) -> bool:
     try:
         while data:
             data = data[posix.write(descriptor, data) :]
-    except OSError:  # nobody reads it
+    except OSError:  # no process reads it
         return False
     return True
 
@@ -257,6 +257,6 @@ def _bytes(text: str) -> bytes:
 if __name__ == "__main__":
     try:
         main()
-    except Exception as error:  # noqa: BLE001 - an agent goes on when its hook command fails, so this must be a no
+    except Exception as error:  # noqa: BLE001 - an agent continues when its hook command fails, so this must refuse
         _write_all(2, _bytes(f"hookline: the bridge could not be started ({type(error).__name__}: {error})\n"))
         sys.exit(0 if "--fail-open" in sys.argv else EXIT_BLOCK)

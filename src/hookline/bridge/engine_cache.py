@@ -66,7 +66,7 @@ class EngineLease:
 
     def log(self, record: "LogRecord") -> None:
         """Write a record to the hooks' log; a no-op while there is none."""
-        with suppress(HooklineError):  # the system could not be initialized, which the agent is told
+        with suppress(HooklineError):  # the system could not be initialized, which the answer reports
             if self.system is not None:
                 self.system.get_log().write(record)
 

@@ -222,7 +222,7 @@ def with_patches_inside(request: AgentRequest) -> AgentRequest:
 
 
 def _calls(change: FileChange) -> Iterator[dict[str, Any]]:
-    """One file of a patch, as calls of our own tools."""
+    """One file of a patch, as calls of hookline's tools."""
     if change.move_to is not None:
         yield {"tool_name": "write_file", "tool_input": {"file_path": change.move_to, "content": change.new}}
     if change.kind is ChangeKind.ADD:

@@ -50,7 +50,7 @@ async def judge(host: HostAgent, request: AgentRequest, lease: "EngineLease", de
             )
     except TimeoutError:
         response = refusal(host, request, f"the hooks did not answer within {deadline_s:g} s")
-    except Exception as error:  # noqa: BLE001 - the door: every agent goes on when its hook command fails
+    except Exception as error:  # noqa: BLE001 - the door: every agent continues when its hook command fails
         response = refusal(host, request, f"the hooks could not be asked ({type(error).__name__}: {error})")
     for loss in response.unsupported:
         _log(host, request, lease, f"not passed on: {loss}")
@@ -107,7 +107,7 @@ async def _ask(host: HostAgent, request: AgentRequest, lease: "EngineLease") -> 
         raise HooklineError(fault.message)
     outcome = combine(request, verdicts)
     if stopped is not None and request.event is HookEventName.AFTER_AGENT:
-        # Whatever a hook wants done yet, the session was stopped before.
+        # The session was stopped before, and no hook can resume it.
         outcome = replace(outcome, blocked=False, stop=True, stop_reason=stopped)
     response = host.render_response(request, outcome)
     if limits is not None and limits.kept != before:

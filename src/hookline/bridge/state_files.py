@@ -84,7 +84,7 @@ class StoppedSessions(_SessionFiles):
 
 
 class KeptSelections(_SessionFiles):
-    """The choice of tools that hooks made in each session, because each event of an agent is a call of its own."""
+    """The choice of tools that hooks made in each session, because each event of an agent is a separate call."""
 
     folder_name = "selections"
 

@@ -63,13 +63,13 @@ class InProcessBus:
 
     def subscribe(self, message_type: str, subscriber: Subscriber) -> "_Subscription":
         """Delivers messages of this type to the subscriber until the returned subscription is called."""
-        # A key of its own: subscribing one function twice gives two subscriptions that end separately.
+        # A new key: subscribing one function twice gives two subscriptions that end separately.
         key = object()
         subscribers = self._subscribers.setdefault(str(message_type), {})
         subscribers[key] = subscriber
         return _Subscription(lambda: subscribers.pop(key, None))
 
-    async def request(self, message: Message, timeout: float) -> Message:  # noqa: ASYNC109 - the work is ended, too
+    async def request(self, message: Message, timeout: float) -> Message:  # noqa: ASYNC109 - the timeout also ends the work
         """Delivers a message to one subscriber, and returns its answer; raises NoAnswerError without one."""
         message_type = str(message.get("type"))
         subscriber = next(iter(self._subscribers.get(message_type, {}).values()), None)

@@ -87,7 +87,7 @@ class Config:
             settings_files: the only files to read, highest priority first; naming a file means trusting it.
             settings_paths: where the project's, the user's and the system's file are, if not in the usual places.
             transcript_path: the session's transcript, as hooks read it.
-            message_bus: a bus on which events can be requested, too.
+            message_bus: a bus on which events can also be requested.
             environ: the environment that hooks inherit, if not this program's own.
             log_sinks: where the log goes besides the file that the settings name.
             trust_path: the trust store, if not the user's own.
@@ -150,7 +150,7 @@ class Config:
     def get_hook_system(self) -> "HookSystem | None":
         """The hook system, made on the first call; None while hooks are disabled.
 
-        With `on_fault` block there is one if a settings file can't be read, too: then events that can block do so.
+        With `on_fault` block there is also one if a settings file can't be read: then events that can block do so.
         """
         if not self._has_system:
             return None
@@ -315,7 +315,7 @@ class Config:
         )
 
     def _policy(self, watch: FileWatch, system: Layer | None = None) -> tuple[Layer, ...]:
-        """The company's policy, where the system's settings name one: whatever else a program or a person names."""
+        """The company's policy, where the system's settings name one; files that a program names don't replace it."""
         if system is None:
             path = self._paths.system.absolute()
             system = watch.read(path, lambda file: read_layer(file, ConfigSource.SYSTEM))
@@ -329,7 +329,7 @@ class Config:
 
     def _canary(self, watch: FileWatch) -> tuple[Layer, ...]:
         """The guard of `hookline doctor --prove` while it proves something: see settings/canary.py."""
-        # Whoever names files wants these alone; but where another agent asks, it is the way that is proved.
+        # A program that names files wants these alone. Where another agent asks, its path is what the canary proves.
         if not self._has_usual_places and self._agent is None:
             return ()
         path = self._paths.canary.absolute()

@@ -284,7 +284,7 @@ class SessionEvents:
 
     def write(self, record: "LogRecord") -> None:
         """Logs a record under this session."""
-        with suppress(Exception):  # the log must not keep a decision from taking effect
+        with suppress(Exception):  # a decision takes effect even if it can't be logged
             if (system := self._engine.system) is not None:
                 system.start()
                 facts = {"session": self.facts.session_id, "agent": self.facts.agent}

@@ -234,7 +234,7 @@ def _answer_record(call: ToolCall, shown: str, **facts: Any) -> "AnswerRecord":
 def refused(
     program: Program, call: ToolCall, why: str, *, by: tuple[str, ...] = (), is_invalid: bool = True
 ) -> ToolCall:
-    """A call that is refused before any hook is asked about it, and the log says so.
+    """A call that is refused before any hook runs; the log has a record of it.
 
     `is_invalid` is for arguments that can't be used, which is an error of the call.
     """

@@ -66,7 +66,7 @@ class Hooks:
             settings: settings in code, instead of any file.
             settings_files: the only files to read, highest priority first; naming a file means trusting it.
             settings_paths: where the project's, the user's and the system's file are, if not in the usual places.
-            message_bus: a bus on which events can be requested, too.
+            message_bus: a bus on which events can also be requested.
             environ: the environment that hooks inherit, if not this program's own.
             log_sinks: where the log goes besides the file that the settings name.
             trust_path: the trust store, if not the user's own.
@@ -105,7 +105,7 @@ class Hooks:
 
     @classmethod
     def from_config(cls, config: Config, *, on_ask: OnAsk | None = None) -> Self:
-        """The hooks of a program that has a `Config`; a session without an id of its own has the config's facts."""
+        """The hooks of a program that has a `Config`; a session that is made without an id has the config's facts."""
         hooks = cls.__new__(cls)
         hooks._use(config, on_ask, is_shared=True)  # noqa: SLF001 - its own
         return hooks
@@ -172,7 +172,7 @@ class Hooks:
         Args:
             id: the session's identifier, as hooks and log have it.
             agent: which of the program's agents it is, for the log.
-            cwd: the directory that hooks are told; the project's if not given. They run in the project's in any case,
+            cwd: the directory in the input of hooks; the project's if not given. They run in the project's in any case,
                 because that is where their scripts were found and trusted.
             transcript_path: the session's transcript, as hooks read it.
             on_ask: the session's own `on_ask`, in place of that of `Hooks`.
@@ -260,7 +260,7 @@ class Hooks:
             self._engine.is_closed = True
         self._engine.blocking.close()
         if (system := self._engine.system) is not None:
-            # Each in a function of its own: where the system could not be created, looking the method up raises.
+            # Each in a separate function: where the system could not be created, looking the method up raises.
             attempt(lambda: system.end_background(), None, "hooks beside the agent may still run")  # noqa: PLW0108 - so
             attempt(lambda: system.dispose(), None, "the log is not closed")  # noqa: PLW0108 - so
 
@@ -282,7 +282,7 @@ class Hooks:
 
 
 def _check_event(event: object) -> None:
-    """HooklineError for anything but an event: `@hooks.on` without one would register nothing, and nobody would see."""
+    """HooklineError for anything but an event: `@hooks.on` without one would register nothing, without any sign."""
     if isinstance(event, str):
         if event not in set(HookEventName):
             raise HooklineError(f"{event!r} is not an event; {suggest_event(event)}")

@@ -64,7 +64,7 @@ TEXTS = TextParts()
 
 @dataclass(frozen=True, slots=True)
 class SystemPrompt:
-    """A system prompt that is a parameter of its own, as the first content of the conversation."""
+    """A system prompt that is a separate parameter, as the first content of the conversation."""
 
     value: Any
     """A text, or a list of parts."""

@@ -88,7 +88,7 @@ def read_choice(choice: Any) -> HookToolConfig:
 
 
 def _chosen_name(tool: Any) -> str | None:
-    """What a tool is called in a choice: by its name, or by its type if the API runs it itself."""
+    """The name of a tool in a choice, or its type if the API runs it itself."""
     return tool_name(tool) or kind_of(tool) or None
 
 

@@ -150,7 +150,7 @@ class Api:
         if self.can_forbid:
             return {"tool_choice": self._written("NONE")}
         has_calls = any(self.form.read(content).has_call for content in self.contents(native))
-        # No choice keeps the API from running its own tools.
+        # The API runs its own tools whatever the choice is.
         own = [tool for tool in tools if kind_of(tool) in _OWN_TOOLS]
         return {"tools": own if has_calls else [], "tool_choice": GONE}
 

@@ -32,7 +32,7 @@ _MAX_STDERR_LINE = 8192
 
 
 class ManagedProcess:
-    """A program in a session of its own, with pipes that belong to the caller, who must call `end`."""
+    """A program in a new session, with pipes that belong to the caller, who must call `end`."""
 
     def __init__(self, argv: tuple[str, ...], cwd: str, env: Mapping[str, str]) -> None:
         """Start the program. Raises OSError if that fails."""

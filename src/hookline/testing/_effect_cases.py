@@ -86,7 +86,7 @@ def _answers(event: str, answer: Mapping[str, Any], matcher: str | None = None) 
 
 
 def _runs(event: str, program: str) -> dict[str, Any]:
-    """A hook in Python, with what it was told as `told`."""
+    """A hook in Python, with its input as `told`."""
     lines = f"import json, sys\ntold = json.load(sys.stdin)\n{program}"
     return _hook(event, shlex.join([sys.executable, "-I", "-S", "-c", lines]))
 

@@ -27,8 +27,8 @@ def with_hooks(agent: AnyAgent, hooks: Hooks, *, session_id: str | None = None, 
     Args:
         agent: the agent; it stays as it is.
         hooks: the program's hooks.
-        session_id: the session that hooks are told; each run has one of its own if not given, and then a note of a
-            hook on the last answer of a run is reported as dropped. With it the note goes with the next request.
+        session_id: the session in the input of hooks; without it each run is a separate session, and a note of a hook
+            on the last answer of a run is reported as dropped. With it the note goes with the next request.
         model_provider: finds the model of an agent that has only its name; the SDK's own if not given. That of a
             `RunConfig` is not asked, because the SDK does not show it to agents.
     """
@@ -57,7 +57,7 @@ class _Hookline:
             if kind not in self._kinds:
                 self._kinds[kind] = type(f"Hooked{kind.__name__}", (_Hooked, kind), {"hookline": self})
             given = {one.name: getattr(agent, one.name) for one in dataclasses.fields(agent) if one.init}
-            # Lists of its own: what is added to one of the agents is not added to the other.
+            # Separate lists: what is added to one of the agents is not added to the other.
             lists = {name: list(value) for name, value in given.items() if isinstance(value, list)}
             made = self._kinds[kind](**{**given, **lists})
             self._agents[id(agent)] = (agent, made)

@@ -122,7 +122,7 @@ def arguments_of(raw: str) -> Any:
 
 
 def to_tool_content(output: Any) -> Any:
-    """The output as hooks read it: its text, or its parts; the SDK writes any other value as a text, too."""
+    """The output as hooks read it: its text, or its parts; the SDK also writes any other value as a text."""
     parts = output if isinstance(output, list) else [output]
     if parts and all(_kind(part) in ("text", "image", "file") for part in parts):
         return [part if isinstance(part, dict) else part.model_dump(exclude_none=True) for part in parts]

@@ -4,7 +4,7 @@
   restricts: the program calls it, not the model.
 - While AfterModel hooks exist the model's answer is held back until they have answered: no stream and no callback
   handler gets a piece of it before.
-- A tool that a hook restricted stays refused after an interrupt that a person approved.
+- A tool that a hook restricted stays refused after an interrupt that the user approved.
 - `Agent.structured_output`, which Strands has deprecated, asks the model without any middleware, so it is refused while
   there are model hooks; `structured_output_model` works. Bidirectional agents are refused.
 - A hook can't choose another model, its temperature and the like: in Strands they belong to the model. `suppressOutput`

@@ -1,8 +1,8 @@
 """Strands' model calls and answers ↔ hook form: messages as Bedrock's Converse has them. No SDK is imported.
 
 A request is a dictionary: `model`, `system` (a text or blocks), `messages`, `tools` (their specifications) and
-`tool_choice`. A response is one, too: `message`, `stop_reason`, `usage` and `metrics`. They come from the context of a
-model call, and go back into it.
+`tool_choice`. A response is also a dictionary: `message`, `stop_reason`, `usage` and `metrics`. They come from the
+context of a model call, and go back into it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

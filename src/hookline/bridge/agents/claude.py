@@ -57,7 +57,7 @@ def _response(payload: Payload) -> dict[str, Any]:
 
 
 def render(request: AgentRequest, outcome: MergedOutcome) -> AgentResponse:
-    """Answers Claude Code; it never says allow, which would skip the person's own permission prompt."""
+    """Answers Claude Code; it never says allow, which would skip the user's permission prompt."""
     answer: dict[str, Any] = {}
     specific: dict[str, Any] = {}
     if outcome.stop:
@@ -100,7 +100,7 @@ CLAUDE_HOST = HostAgent(
     deny_only=frozenset({HookEventName.SESSION_START}),
     keeps_history=True,
     remarks=(
-        "a project's disableAllHooks turns these hooks off, too",
-        "ask without a person at the terminal (claude -p) is a no",
+        "a project's disableAllHooks also turns these hooks off",
+        "ask without a user at the terminal (claude -p) refuses the call",
     ),
 )

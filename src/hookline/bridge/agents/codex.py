@@ -1,4 +1,4 @@
-"""Codex asks. It reads answers so strictly that a block is said by exit code 2 and stderr alone."""
+"""Codex as a host. It reads answers so strictly that exit code 2 and stderr alone report a block."""
 
 from dataclasses import replace
 from typing import Any
@@ -78,7 +78,7 @@ def render(request: AgentRequest, outcome: MergedOutcome) -> AgentResponse:
 
 def _refusal(outcome: MergedOutcome) -> AgentResponse:
     unsupported = ("ask: Codex would let the call run, so it is denied",) if outcome.ask else ()
-    # After a tool, what Codex reads on stderr replaces the result, and the turn goes on.
+    # After a tool, the text on stderr replaces the result, and the turn continues.
     return AgentResponse(stderr=in_place(outcome), exit_code=2, unsupported=unsupported)
 
 
@@ -96,7 +96,7 @@ CODEX_HOST = HostAgent(
     remarks=(
         "a rewrite is sent together with allow, because Codex takes it in no other form",
         f"a hook may want {NO_PART}",
-        "if the command takes longer than its timeout, Codex goes on: it has no setting that blocks then",
-        "Codex runs a new hook only after you have trusted it there, too",
+        "if the command takes longer than its timeout, Codex continues: it has no setting that blocks then",
+        "Codex runs a new hook only after you have also trusted it there",
     ),
 )

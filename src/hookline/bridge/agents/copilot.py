@@ -161,7 +161,7 @@ COPILOT_HOST = HostAgent(
     # On a prompt it only warns, and on a tool the reason is lost.
     exit_2_blocks=False,
     remarks=(
-        "if the command takes longer than its timeout, Copilot CLI goes on",
+        "if the command takes longer than its timeout, Copilot CLI continues",
         "a project's file is read only in a folder that you trust in Copilot CLI",
     ),
 )

@@ -98,7 +98,7 @@ def render(request: AgentRequest, outcome: MergedOutcome) -> AgentResponse:
     reason = outcome.reason or outcome.stop_reason
     answer: dict[str, Any] = {}
     if request.event is HookEventName.BEFORE_TOOL:
-        # The model is said to read one of the two messages; which one differs by version.
+        # The model reads one of the two messages; by the documentation, which one differs by version.
         messages = {"user_message": reason, "agent_message": reason} if refused else {}
         answer = {"permission": "deny" if refused else "allow", **messages}
         if outcome.arguments is not None and not refused:

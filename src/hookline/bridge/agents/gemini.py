@@ -102,7 +102,7 @@ GEMINI_HOST = HostAgent(
     context_events=_HAS_CONTEXT,
     deny_only=frozenset({HookEventName.SESSION_START}),
     remarks=(
-        "if the command takes longer than its timeout, Gemini CLI goes on",
-        "a project's hooksConfig.enabled: false turns these hooks off, too",
+        "if the command takes longer than its timeout, Gemini CLI continues",
+        "a project's hooksConfig.enabled: false also turns these hooks off",
     ),
 )

@@ -44,9 +44,9 @@ def _exit_2(*events: str) -> Callable[[str, str], str]:
 
 
 def _in_sh(*events: str) -> Callable[[str, str], str]:
-    """The same with a text on stderr, and in any shell: Codex wants the one and runs commands in the person's own.
+    """The same with a text on stderr, and in any shell: Codex wants the one and runs commands in the user's.
 
-    fish does not go on after a command that is missing, and zsh says nothing about one that was killed.
+    fish stops at a command that is missing, and zsh says nothing about one that was killed.
     """
     script = shlex.quote('"$0" "$@" || { [ $? = 2 ] || echo "hookline did not run" >&2; exit 2; }')
     return lambda event, command: f"{SHELL} -c {script} {command}" if event in events else command
@@ -91,7 +91,7 @@ ENTRIES: Mapping[str, Entry] = {
         project_file=".claude/settings.json",
         make=_claude,
         closed=_exit_2("PreToolUse", "UserPromptSubmit"),
-        # A tool that failed is an event of its own there.
+        # A tool that failed has a separate event there.
         events=(*_CLAUDE_EVENTS, "PostToolUseFailure", "Notification"),
     ),
     "codex": Entry(

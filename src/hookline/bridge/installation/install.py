@@ -20,7 +20,7 @@ from hookline.shell.bridge import BridgeUse, bridge_use
 
 _CLOSING = ("onFailure", "failClosed")
 _TIMEOUTS = ("timeout", "timeoutSec")
-# What is left of a file that we made.
+# The rest of a file that this module made.
 _NOTHING = (NEW_FILE.encode(), b'{\n  "version": 1\n}\n')
 
 
@@ -60,14 +60,14 @@ def _is_installed() -> bool:
 def install(agent: str, file: Path, events: Iterable[str], *, fail_open: bool = False) -> list[str]:
     """Adds our command to the events of an agent's file and returns those to which it was added.
 
-    An entry of ours that runs another command, such as that of a hookline which has moved, is replaced.
+    An entry of hookline that runs another command, such as that of a hookline which has moved, is replaced.
     """
     entry = ENTRIES[agent]
     added: list[str] = []
 
     def change(text: str) -> str:
         if text == NEW_FILE:
-            # Each event on a line of its own.
+            # Each event on a separate line.
             text = '{\n  "hooks": {\n  }\n}\n'
         if entry.has_version and "version" not in _object(jsonc.parse(text)):
             text = set_value(text, ("version",), 1)
@@ -149,7 +149,7 @@ def _own_words(command: str) -> list[str]:
 
 
 def own_words(agent: str, event: str, command: str) -> list[str] | None:
-    """The command line of our own bridge, if a command runs exactly this program; None if it runs another one."""
+    """The command line of the bridge, if a command runs exactly this program; None if it runs another one."""
     with suppress(HooklineError):  # there is no such program
         program = _program()
         return [*program, agent, event] if _own_words(command)[: len(program)] == program else None
@@ -163,7 +163,7 @@ def commands_of(entries: Iterable[Any]) -> list[str]:
 
 
 def changed(agent: str, event: str, entry: Any) -> str | None:
-    """What was taken from one of our entries so that the agent goes on where it should not; None if nothing was."""
+    """Why a changed entry of hookline may let the agent continue where it must not; None if it is unchanged."""
     command = commands_of([entry])[0]
     words = _own_words(command)
     plain = shlex.join(words)

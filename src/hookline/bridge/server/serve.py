@@ -32,7 +32,7 @@ _READ_S = 10.0
 _LOOK_S = 5.0
 _FINISH_S = 5.0
 _CREDENTIALS = struct.Struct("3i")
-# A caller in a container or a chroot of its own sees other files and another network than this process, and one in a
+# A caller in another container or chroot sees other files and another network than this process, and one in a
 # sandbox may do less: its hooks must not get out of it, and a sandboxed server must not run the hooks of others.
 _PLACES = ("ns/mnt", "ns/net", "ns/pid", "ns/user", "root")
 _RIGHTS = (b"CapEff:", b"NoNewPrivs:", b"Seccomp:", b"Groups:")
@@ -90,7 +90,7 @@ class Server:
             return False
         try:
             return os.path.samestat((self._folder / _SOCKET).stat(), place)
-        except OSError:  # nobody can find it any more
+        except OSError:  # no client can find it any more
             return False
 
     def _next_look_s(self) -> float:
@@ -122,7 +122,7 @@ class Server:
         try:
             await self._exchange(pid, reader, writer)
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
-            pass  # a client that is gone, too slow, or none of ours
+            pass  # a client that is gone, too slow, or not a client of hookline
         finally:
             self._running.discard(task)
             self._last_call = time.monotonic()
@@ -155,7 +155,7 @@ class Server:
 
     def _may_answer(self, pid: int, facts: list[bytes], call: BridgeCall) -> bool:
         if facts[0] != self._identity:
-            # hookline was installed anew: make room for a server of that one.
+            # hookline was installed again: make room for a server of that one.
             self._ending.set()
             return False
         # Hooks inherit the umask, and `~` in settings and commands is this process's home.

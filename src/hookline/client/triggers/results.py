@@ -35,7 +35,7 @@ __all__ = [
 
 
 class AskReason(str):
-    """Why a person has to be asked; `hooks` are the names of the hooks that want it."""
+    """Why the user must be asked; `hooks` are the names of the hooks that want it."""
 
     __slots__ = ("hooks",)
     hooks: tuple[str, ...]
@@ -105,10 +105,10 @@ class ToolCall:
         mcp_context: the server that the tool is from, as it was given.
         blocked: True when the tool must not run: a hook blocks it, stops the agent or restricted the tools; the user
             said no, or a hook wants the user to be asked and that is not possible; a rewrite is not valid.
-        reason: why it is blocked or has to be asked about; always a text then. It is for the model.
+        reason: why it is blocked or the user must be asked; always a text then. It is for the model.
         changed: True when hooks rewrote the arguments.
-        ask: True when a hook wants the user to be asked and nobody was. Then the call is blocked, unless the program
-            gave `on_ask="allow"`.
+        ask: True when a hook wants the user to be asked, and the user was not. Then the call is blocked, unless the
+            program gave `on_ask="allow"`.
         note: a text for the model; `after_tool` and `refusal` add it.
         context: a text for the model that belongs to the result; `after_tool` adds it.
         stop: True when the agent has to stop now.
@@ -167,7 +167,7 @@ class _ModelHookResult:
 class BeforeModelHookResult(_ModelHookResult):
     """The decision about a model call before it is made.
 
-    When blocked, `system_message` goes with the next message to the model; else it is part of `modified_request`.
+    When blocked, `system_message` goes with the next message to the model. Otherwise it is part of `modified_request`.
     """
 
     blocked: bool = False
@@ -202,7 +202,7 @@ class LifecycleHookResult:
     """The decision of hooks around a prompt or a session; empty if none is applied."""
 
     reason: str | None = None
-    """Why it is blocked, or stopped, or what the agent goes on with."""
+    """Why it is blocked or stopped, or the next message with which the agent continues."""
     context: str | None = None
     """A text for the model, beside the prompt."""
     system_message: str | None = None
@@ -230,7 +230,7 @@ class AfterAgentHookResult(LifecycleHookResult):
     should_go_on: bool = False
     """True when the agent has to go on, with `reason` as the next message; never together with a stop."""
     clear_context: bool = False
-    """True when the history must be forgotten, before the agent goes on or the next prompt is sent."""
+    """True when the history must be forgotten, before the agent continues or the next prompt is sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +240,7 @@ class SessionStartHookResult(LifecycleHookResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreCompressHookResult(LifecycleHookResult):
-    """Whether to compress the history; `context` tells the model what the summary has to keep."""
+    """Whether to compress the history; `context` names what the summary must keep, for the model."""
 
     blocked: bool = False
     """True when the history must stay as it is."""

@@ -135,7 +135,7 @@ async def run_tool(
     unasked: flow.Unasked = flow.Unasked.REFUSED,
     mcp_context: Mapping[str, Any] | None = None,
 ) -> ToolResult:
-    """Does the same with rules for the arguments that know what a hook changed; refuses what nobody can be asked."""
+    """Does the same with rules that know what a hook changed; refuses a call about which no user can be asked."""
     flow.check_on_ask(on_ask)
     system = system_of(config)
     if system is None:
@@ -155,7 +155,7 @@ def refuse_tool(config: "Config", name: str, arguments: Mapping[str, Any], why: 
 
 def write_in_session(config: "Config", system: "HookSystem | None", record: "LogRecord") -> None:
     """Logs a record under the session of the program."""
-    with suppress(Exception):  # the log must not keep a decision from taking effect
+    with suppress(Exception):  # a decision takes effect even if it can't be logged
         if system is not None:
             system.start()
             system.get_log().write(msgspec.structs.replace(record, session=config.get_session_id()))

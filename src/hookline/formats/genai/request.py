@@ -217,5 +217,5 @@ default_hook_translator = HookTranslatorGenAIv1()
 
 
 def needs_translation(value: Any, is_sdk: Callable[[Mapping[str, Any]], bool]) -> bool:
-    """Return False for an object in hook form, and for what is no request or response at all."""
+    """Return False for an object in hook form, and for anything that is not a request or response."""
     return is_sdk(value) if isinstance(value, Mapping) else not isinstance(value, str | int | float | list | None)

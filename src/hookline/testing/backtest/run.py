@@ -117,7 +117,7 @@ class Judge:
             decision = self._alike.setdefault(decision, decision)
         except BaseException as error:
             waiting.set_exception(error)
-            waiting.exception()  # nobody else may wait for it
+            waiting.exception()  # perhaps no other task waits for it
             raise
         waiting.set_result(decision)
         self._known[key] = decision
