@@ -149,8 +149,8 @@ async def run_tool(
 
 def refuse_tool(config: "Config", name: str, arguments: Mapping[str, Any], why: str, hooks: Sequence[str]) -> None:
     """Log a call that is not run because of the hooks that restricted the tools."""
-    host = _host(config, system_of(config), None, "", flow.Unasked.REFUSED)
-    flow.refused(host, ToolCall(name=name, arguments=dict(arguments)), why, by=tuple(hooks), is_invalid=False)
+    program = _program(config, system_of(config), None, "", flow.Unasked.REFUSED)
+    flow.refused(program, ToolCall(name=name, arguments=dict(arguments)), why, by=tuple(hooks), is_invalid=False)
 
 
 def write_in_session(config: "Config", system: "HookSystem | None", record: "LogRecord") -> None:
