@@ -18,9 +18,9 @@ from typing import Any
 
 from hookline.guards.shell_eval.calls import ANYTHING, Stream
 from hookline.guards.shell_eval.commands import Commands
+from hookline.guards.shell_eval.programs.table import follow
 from hookline.guards.shell_eval.script import run_script
 from hookline.guards.shell_eval.words import Expander
-from hookline.guards.shell_eval.wrappers import follow
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Expansion, Text, Word
 

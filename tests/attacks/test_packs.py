@@ -12,7 +12,7 @@ from hookline import Hooks
 from hookline.client.results import ToolCall
 from hookline.guards.catalog import PACKS
 from hookline.guards.command_rules import evaluate_command
-from hookline.guards.findings import LONGEST_REASON, Finding, sentence
+from hookline.guards.findings import LONGEST_REASON, RuleFinding, sentence
 from hookline.guards.rules import listed
 from hookline.settings.read.paths import SettingsPaths
 
@@ -20,7 +20,7 @@ PLACE = ("/home/me/project", "/home/me", "/home/me/project")
 EVERY = list(PACKS)
 
 
-def found(command: str) -> list[Finding]:
+def found(command: str) -> list[RuleFinding]:
     return [finding for pack in PACKS.values() for finding in evaluate_command(pack.name, command, *PLACE)]
 
 
@@ -210,7 +210,7 @@ def test_values_of_options_are_neither_paths_nor_flags() -> None:
 def test_every_rule_has_a_short_reason_with_a_remedy() -> None:
     for pack in PACKS.values():
         for rule in listed(pack.name):
-            reason = sentence(Finding(rule["id"], rule["action"], rule["stops"], rule["instead"]), pack.use)
+            reason = sentence(RuleFinding(rule["id"], rule["action"], rule["stops"], rule["instead"]), pack.use)
             assert len(reason) <= LONGEST_REASON, reason
             assert rule["instead"].endswith("."), rule["id"]
             assert ". " not in rule["stops"], rule["id"]

@@ -15,7 +15,7 @@ PLACE = ("/home/me/project", "/home/me", "/home/me/project")
 @pytest.mark.attack("30.B1", "every form of every command that a rule stops")
 @pytest.mark.parametrize("pack", [pack.name for pack in PACKS.values()])
 def test_no_form_of_what_a_rule_stops_gets_through(pack: str) -> None:
-    """Doubts are reported by the pack about commands alone, so it is asked, too."""
+    """Only the pack about commands reports doubts, so it also judges each form."""
     wrong = []
     for rule in load(pack).rules:
         for mutant in (each for command in rule.stopped for each in mutants_of(command)):

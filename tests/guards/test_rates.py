@@ -1,4 +1,4 @@
-"""How much of what is dangerous the packs stop, and how much of what is harmless: the bars, on lists of our own.
+"""The rates of dangerous and of harmless commands that the packs stop, on the lists in data/.
 
 A line of the lists is a command, ⏎ stands for a new line in it, and ## begins a section.
 """
@@ -69,7 +69,7 @@ def test_the_pack_about_commands_decides_alone(cwd: str, home: str) -> None:
 
 @pytest.mark.attack("30.B2", "a list of ways to give code to an interpreter, written without the rules")
 def test_most_code_in_unusual_places_is_stopped() -> None:
-    """What is left runs a file of the project, which is like starting it, or loads a library."""
+    """The rest runs a file of the project, which is like starting it, or loads a library."""
     dangerous, harmless = judged("blind_sixth_dangerous", *PLACES[0]), judged("blind_sixth_harmless", *PLACES[0])
     assert len([each for each, by in dangerous.items() if not by]) <= 8
     assert len([each for each, by in harmless.items() if by]) <= 1
@@ -78,7 +78,7 @@ def test_most_code_in_unusual_places_is_stopped() -> None:
 @pytest.mark.attack("30.F9", "wrappers that no table has, options in clusters, marks that hand a line to a shell")
 @pytest.mark.attack("30.B2", "code in rare languages, sed, find and git options that run or write")
 def test_what_attacks_found_stays_stopped() -> None:
-    """A list against regressions: commands that still passed when it was made were left out, so it is no rate."""
+    """A list against regressions, without the commands that passed when it was made, so it gives no rate."""
     cwd, home = PLACES[0]
     assert [each for each, by in judged("attacked_dangerous", cwd, home).items() if not by] == []
     assert [each for each, by in judged("attacked_harmless", cwd, home).items() if by] == []

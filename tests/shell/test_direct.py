@@ -36,7 +36,7 @@ def test_without_a_home_bash_decides() -> None:
 
 
 def test_a_program_is_found_as_bash_finds_it(tmp_path: Path) -> None:
-    """The first executable file counts; relative and home directories on PATH are left to bash."""
+    """The first executable file is started; bash resolves relative and home directories on PATH."""
     for place in ("one", "two"):
         (tmp_path / place).mkdir()
         (tmp_path / place / "tool").touch(0o755 if place == "two" else 0o644)

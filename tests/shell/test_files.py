@@ -163,13 +163,13 @@ def test_files_that_are_only_written_are_left_out(project: Path, command: str, w
     ],
 )
 def test_what_may_be_read_is_covered(project: Path, command: str) -> None:
-    """What is no output redirection, or is not surely one, counts."""
+    """A file is covered unless it is certainly the target of an output redirection."""
     (project / "a.sh").touch()
     assert named(command, project) == {"a.sh"}
 
 
 def test_home_is_expanded(project: Path, own_home: Path) -> None:
-    """`~` and `$HOME` lead to the person's own directory, which need not be in the project."""
+    """`~` and `$HOME` lead to the user's home directory, which may be outside the project."""
     script = own_home / "x.sh"
     script.write_text("true\n")
     for command in ("~/x.sh", "sh -c '~/x.sh'", "$HOME/x.sh", "sh --rcfile=~/x.sh"):
@@ -228,7 +228,7 @@ def test_a_program_that_path_finds_inside_the_project_is_covered(
 def test_words_that_may_lead_to_other_files_are_reported(
     project: Path, command: str, unresolved: tuple[str, ...]
 ) -> None:
-    """Where only the shell can tell which file is meant, the word is said."""
+    """A word that only the shell can resolve is reported."""
     assert find(command, project, {"GUARD": "a", "LOG": "b"}).unresolved == unresolved
 
 

@@ -55,7 +55,7 @@ def modelled(lines: list[str]) -> list[str] | None:
                 continue
             path = match.groupdict().get("path")
             if path == "" and letter in "ADUm":
-                continue  # the marker's last blank is gone, so it is no marker
+                continue  # without its last blank it is not a marker
             if letter == "m" and not re.search("Uf*$", word):
                 continue
             word += letter

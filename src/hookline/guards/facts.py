@@ -1,4 +1,4 @@
-"""What paths and programs are known for, from the files in data/."""
+"""Facts about paths and programs, from the files in data/."""
 
 import re
 import tomllib

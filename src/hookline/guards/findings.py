@@ -26,7 +26,7 @@ class Subject(NamedTuple):
     """False if something beside the words decides what happens: a variable, a redirection, a substitution."""
 
 
-class Finding(NamedTuple):
+class RuleFinding(NamedTuple):
     """A rule that something breaks."""
 
     rule: str
@@ -38,7 +38,7 @@ class Finding(NamedTuple):
     subject: Subject = Subject()
 
 
-def answer(findings: Sequence[Finding], pack: str, earlier: Sequence[Finding] = ()) -> Answer | None:
+def answer(findings: Sequence[RuleFinding], pack: str, earlier: Sequence[RuleFinding] = ()) -> Answer | None:
     """Denies if any finding does, or else asks.
 
     The reason has a sentence and a remedy for each thing that was found, and names the rule, so that it can be allowed.
@@ -49,7 +49,7 @@ def answer(findings: Sequence[Finding], pack: str, earlier: Sequence[Finding] = 
     action = "deny" if any(each.action == "deny" for each in findings) else "ask"
     counted = [each for each in findings if each.action == action]
     given = [each for each in earlier if each.action == action]
-    ordered: list[Finding] = []
+    ordered: list[RuleFinding] = []
     for each in counted:
         if not any(_is_same(each, other) for other in (*given, *ordered)):
             ordered.append(each)
@@ -58,14 +58,14 @@ def answer(findings: Sequence[Finding], pack: str, earlier: Sequence[Finding] = 
     return Deny(text) if action == "deny" else Ask(text)
 
 
-def _is_same(one: Finding, other: Finding) -> bool:
+def _is_same(one: RuleFinding, other: RuleFinding) -> bool:
     """Whether two findings are about the same program or path; where one names none, by the same rule."""
     if one.subject.words and other.subject.words:
         return one.subject == other.subject
     return one.rule == other.rule
 
 
-def sentence(finding: Finding, pack: str) -> str:
+def sentence(finding: RuleFinding, pack: str) -> str:
     """The reason, the remedy and the id of the rule, as a text."""
     text = f"{finding.reason.rstrip('.')}. {finding.instead}".strip()
     return f"{text} (rule {finding.rule} of {pack})"

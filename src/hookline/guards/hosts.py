@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from hookline.guards.actions import texts_of
 from hookline.guards.facts import data, patterns
-from hookline.guards.findings import Finding, shortened
-from hookline.guards.shell_eval.calls import Call
+from hookline.guards.findings import RuleFinding, shortened
+from hookline.guards.shell_eval.calls import ProgramCall
 from hookline.guards.shell_eval.words import UNKNOWN
 from hookline.hook import BeforeTool
 
@@ -27,13 +27,13 @@ def hosts_of(event: BeforeTool) -> Iterator[str]:
         yield from (found.lower() for found in _P["address"].findall(text))
 
 
-def hosts_called(calls: Sequence[Call]) -> Iterator[str]:
+def hosts_called(calls: Sequence[ProgramCall]) -> Iterator[str]:
     """The hosts that programs talk to without a whole address, such as `ssh host` and `curl example.com`."""
     for call in calls:
         yield from (host.lower() for host in _hosts(call))
 
 
-def _hosts(call: Call) -> Iterator[str]:
+def _hosts(call: ProgramCall) -> Iterator[str]:
     program = call.program
     if program in ("scp", "rsync") or (
         program == "git" and call.operands[:1] and call.operands[0] in _RAW["subcommands"]["git_talks"]
@@ -64,7 +64,7 @@ def _named(value: str) -> Iterator[str]:
         )
 
 
-def _registries(call: Call) -> Iterator[str]:
+def _registries(call: ProgramCall) -> Iterator[str]:
     """The registry of an image: its first part, if that is a host."""
     for word in call.operands[1:2] if call.operands[0] != "search" else ():
         first, slash, _ = word.partition("/")
@@ -72,15 +72,15 @@ def _registries(call: Call) -> Iterator[str]:
         yield first.partition(":")[0] if is_host else _REGISTRY
 
 
-def judge_hosts(hosts: Sequence[str], allowed: Sequence[str]) -> list[Finding]:
+def judge_hosts(hosts: Sequence[str], allowed: Sequence[str]) -> list[RuleFinding]:
     """Hosts that must not be talked to: metadata services, and, where some are allowed, all others."""
     for host in hosts:
         if host in _METADATA:
             return [
-                Finding(
+                RuleFinding(
                     "metadata-service", "deny", f"{shortened(host)} hands out the credentials of this machine", _ASK
                 )
             ]
         if allowed and not any(fnmatch.fnmatchcase(host, each) for each in (*allowed, *_OWN)):
-            return [Finding("unknown-host", "deny", f"{shortened(host)} is not among the allowed hosts", _ASK)]
+            return [RuleFinding("unknown-host", "deny", f"{shortened(host)} is not among the allowed hosts", _ASK)]
     return []

@@ -4,16 +4,19 @@ import os.path
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hookline.guards.actions import commands_of, directory_of, is_unfinished, paths_of
+from hookline.guards.actions import commands_of, directory_of, is_unfinished, is_writing, paths_of
 from hookline.guards.command_rules import doubtful, evaluate_command, read
-from hookline.guards.findings import Finding, answer
+from hookline.guards.findings import RuleFinding, Subject, answer, shortened
 from hookline.guards.hosts import hosts_called, hosts_of, judge_hosts
 from hookline.guards.options import PackOptions
-from hookline.guards.paths import judge_paths
+from hookline.guards.path_kinds import kinds_of
+from hookline.guards.resolve import located, unreadable
 from hookline.guards.secrets import judge_files, redacted
 from hookline.hook import AfterModel, AfterTool, Answer, BeforeTool, Event
 
-Judge = Callable[[BeforeTool, PackOptions, str], list[Finding]]
+Judge = Callable[[BeforeTool, PackOptions, str], list[RuleFinding]]
+_PROTECTED = frozenset(("hooks", "startup", "access", "repository"))
+_OUTSIDE = frozenset(("outside", "system", "home", "root"))
 
 
 def judge(
@@ -29,7 +32,7 @@ def judge(
     return answer(found, use, before)
 
 
-def _found(use: str, event: BeforeTool, options: Mapping[str, Any]) -> list[Finding]:
+def _found(use: str, event: BeforeTool, options: Mapping[str, Any]) -> list[RuleFinding]:
     """The findings of a pack for a tool call, after its options."""
     chosen = PackOptions.of(options)
     pack = use.partition(":")[2]
@@ -40,9 +43,9 @@ def _found(use: str, event: BeforeTool, options: Mapping[str, Any]) -> list[Find
     return list(dict.fromkeys(found))
 
 
-def _commands(pack: str, event: BeforeTool, options: PackOptions, home: str) -> list[Finding]:
+def _commands(pack: str, event: BeforeTool, options: PackOptions, home: str) -> list[RuleFinding]:
     """The findings of the pack's rules for the commands of a tool call."""
-    found: list[Finding] = []
+    found: list[RuleFinding] = []
     for command in commands_of(event):
         place = directory_of(event), home, event.cwd
         subjects = [command, *(call.line for call in read(command, *place).calls)]
@@ -52,19 +55,42 @@ def _commands(pack: str, event: BeforeTool, options: PackOptions, home: str) -> 
     return found
 
 
-def _secrets(event: BeforeTool, options: PackOptions, home: str) -> list[Finding]:
+def _secrets(event: BeforeTool, options: PackOptions, home: str) -> list[RuleFinding]:
     return options.apply(judge_files(event, home), _paths_in(event))
 
 
-def _paths(event: BeforeTool, options: PackOptions, home: str) -> list[Finding]:
-    return options.apply(judge_paths(event, home), _paths_in(event))
+def _paths(event: BeforeTool, options: PackOptions, home: str) -> list[RuleFinding]:
+    return options.apply(_judge_paths(event, home), _paths_in(event))
+
+
+def _judge_paths(event: BeforeTool, home: str) -> list[RuleFinding]:
+    """The access of a tool call to files outside the project, and its changes of protected files."""
+    writes = is_writing(event.tool_name)
+    found: list[RuleFinding] = []
+    for named in paths_of(event.tool_input):
+        subject, shown = Subject((named.path,), event.cwd), shortened(named.path)
+        files = located(named, event.cwd, home)
+        if files is None:
+            found.append(unreadable(named.path, subject))
+            continue
+        kinds = {kind for each in files for kind in kinds_of(each, home, event.cwd)}
+        if writes and kinds & _PROTECTED:
+            reason = f"{shown} decides what runs or who may do what"
+            found.append(RuleFinding("protected", "deny", reason, "Show the user the change instead.", subject))
+        elif kinds & _OUTSIDE and writes:
+            reason = f"{shown} is outside the project"
+            found.append(RuleFinding("write-outside", "deny", reason, "Write below the project.", subject))
+        elif kinds & _OUTSIDE:
+            reason = f"{shown} is outside the project"
+            found.append(RuleFinding("read-outside", "ask", reason, "Read below the project.", subject))
+    return found
 
 
 def _paths_in(event: BeforeTool) -> list[str]:
     return [named.path for named in paths_of(event.tool_input)]
 
 
-def _network(event: BeforeTool, options: PackOptions, home: str) -> list[Finding]:
+def _network(event: BeforeTool, options: PackOptions, home: str) -> list[RuleFinding]:
     hosts = [*hosts_of(event), *_called(event, home)]
     return options.apply(judge_hosts(hosts, options.hosts), hosts, may_allow=False)
 

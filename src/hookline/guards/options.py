@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from hookline.guards.facts import READING
-from hookline.guards.findings import Finding, Subject
+from hookline.guards.findings import RuleFinding, Subject
 from hookline.guards.shell_eval.words import ENTRY, OUTPUT, PROCESS, UNKNOWN
 
 ANY_WORDS = "**"
@@ -22,11 +22,11 @@ _MANY_FILES = re.compile(r"[*?\[]")
 _UNKNOWN_PARTS = (UNKNOWN, ENTRY, OUTPUT, PROCESS)
 # A shell may make `..` of it.
 _MAY_LEAD_UP = re.compile(r"(?:^|/)\.[*?\[]")
-# What makes something else of a name: `a:b` is two names, `a^{}`, `a~1` and `+a` are other ways to say what is pushed.
+# Separators between names: `a:b` is two names, and `a^{}`, `a~1` and `+a` name other commits.
 _BETWEEN_NAMES = re.compile(r"[\s:^~+{}]")
 
 
-# Every argument of these programs that is no flag may be a path.
+# Each argument of these programs may be a path, except flags.
 _TAKING_PATHS = READING | {
     "rm",
     "rmdir",
@@ -59,8 +59,10 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The entries of `allow` that are hosts: an id of a rule has neither a dot nor a wildcard."""
         return tuple(each.lower() for each in self.allow if "." in each or "*" in each or each == "localhost")
 
-    def apply(self, findings: Iterable[Finding], subjects: Sequence[str], *, may_allow: bool = True) -> list[Finding]:
-        """The findings as they count: those that are allowed are left out, others change what follows from them.
+    def apply(
+        self, findings: Iterable[RuleFinding], subjects: Sequence[str], *, may_allow: bool = True
+    ) -> list[RuleFinding]:
+        """Return the findings after these options: without those that are allowed, and with changed actions.
 
         A pattern under `allow` frees what it matches itself: for a command that runs several programs, only those.
         `subjects` is everything that patterns under `deny` and `ask` are compared with.
@@ -69,14 +71,14 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
         for action, patterns in (("deny", self.deny), ("ask", self.ask)):
             if pattern := next((each for each in patterns if any(_matches(one, each) for one in subjects)), None):
                 reason = f"The settings have {pattern} under {action}"
-                return [Finding("settings", action, reason, "Ask the user to do this."), *found]
+                return [RuleFinding("settings", action, reason, "Ask the user to do this."), *found]
         return found
 
-    def _frees(self, finding: Finding) -> bool:
+    def _frees(self, finding: RuleFinding) -> bool:
         is_kept = finding.rule in (*self.deny, *self.ask)
         return not is_kept and any(frees(each, finding.subject) for each in self.allow)
 
-    def _each(self, findings: Iterable[Finding]) -> list[Finding]:
+    def _each(self, findings: Iterable[RuleFinding]) -> list[RuleFinding]:
         found = []
         for finding in findings:
             if finding.rule in self.deny:
@@ -89,11 +91,11 @@ class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def frees(pattern: str, subject: Subject) -> bool:
-    """Whether a pattern under `allow` matches exactly this, and nothing beside it.
+    """Whether a pattern under `allow` matches exactly this subject.
 
-    Its words are compared with those of the program one to one. Words that may be paths are compared after `..` and
-    links are resolved. More words may follow only if the pattern ends with `**`. In another directory the same words do
-    something else, unless all of them that count are paths.
+    Each word of the pattern is compared with one word of the program; words that may be paths are compared after `..`
+    and links are resolved. More words may follow only if the pattern ends with `**`. In another directory the same
+    words have another effect, unless all words that matter are paths.
     """
     wanted, given = _words(pattern), subject.words
     if not wanted or not given or not subject.is_plain or UNKNOWN in subject.cwd:

@@ -17,7 +17,7 @@ _GLOB = re.compile(r"[*?[]")
 _TELLING_LETTERS = 3
 _NAMED = ("startup", "access", "hooks", "log", "programs")
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/")
-# A file of such a name counts for nothing in a temporary directory.
+# A file with such a name has no effect in a temporary directory.
 _AT_HOME = frozenset(("startup", "access", "hooks"))
 
 _TOP = frozenset(each.lower() for each in PATH_PATTERNS["top"])
@@ -57,7 +57,7 @@ def kinds_of(path: str, home: str, project: str) -> frozenset[str]:
         return frozenset({"unknown", *_by_name(path[-_LONGEST_PATH:])})
     found = set(_by_name(path))
     if ENTRY in path:
-        # What a test has found is not the whole place.
+        # The entries that a test finds are only a part of the directory.
         return frozenset({*found, *_by_entry(path, project)})
     whole = _whole(path)
     if whole == "/":
@@ -99,7 +99,7 @@ def _in_temporary(path: str, whole: str, home: str, project: str, found: set[str
     found = {*(found if is_at_home else found - _AT_HOME), "temporary"}
     if f"{path}/" in _TEMPORARY:
         found.add("shared")
-    # A home may be there, too.
+    # A home directory may be inside a temporary one.
     if home and (_is_home(whole, home) or home.startswith(f"{whole}/")):
         found.add("home")
     return found
@@ -142,7 +142,7 @@ def _by_tree(path: str, whole: str, home: str, project: str, *, is_secret: bool)
 
 
 def _is_home(whole: str, home: str) -> bool:
-    """A home directory, or one of its own directories such as ~/Documents or ~/.config."""
+    """Whether a path is a home directory, or a standard directory in it such as ~/Documents or ~/.config."""
     if whole == home or _P["home"].fullmatch(whole):
         return True
     parent, _, name = whole.rpartition("/")
@@ -187,7 +187,7 @@ def _expands_to(glob: str, hidden: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1)
 def _hidden() -> list[tuple[str, ...]]:
-    """Files with secrets whose names say enough: those with a leading dot, and those in directories of their own."""
+    """Files that are secret by their name alone: hidden files, and files in known hidden directories."""
     names = [(each.rstrip("*."),) for each in PATH_PATTERNS["secret_names"] if each.startswith(".")]
     paths = [each.removeprefix("*/").rstrip("*") for each in PATH_PATTERNS["secret_paths"] if not each.endswith("/*")]
     names += [("id_rsa",), ("id_ed25519",)]

@@ -11,7 +11,7 @@ from itertools import islice
 from urllib.parse import unquote
 
 from hookline.guards.actions import NamedPath
-from hookline.guards.findings import Finding, Subject, shortened
+from hookline.guards.findings import RuleFinding, Subject, shortened
 
 # Names that a pattern is tried with, in case no such file is there yet or the pattern means many directories.
 _TELLING = (
@@ -51,10 +51,10 @@ def located(named: NamedPath, cwd: str, home: str) -> list[str] | None:
         return [posixpath.join(cwd, named.path[-_LONGEST_NAME:].rpartition("/")[2])]
 
 
-def unreadable(path: str, subject: Subject) -> Finding:
+def unreadable(path: str, subject: Subject) -> RuleFinding:
     """The finding for a path that can't be resolved."""
-    reason = f"{shortened(path)} is no path that can be judged"
-    return Finding("unreadable-path", "deny", reason, "Give a short path without control characters.", subject)
+    reason = f"{shortened(path)} is not a path that can be checked"
+    return RuleFinding("unreadable-path", "deny", reason, "Give a short path without control characters.", subject)
 
 
 def resolved_paths(path: str, cwd: str, home: str) -> Iterator[str]:

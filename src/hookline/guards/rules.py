@@ -13,7 +13,7 @@ import msgspec
 
 from hookline.guards.facts import data
 from hookline.guards.path_kinds import PLACES, SPARED, is_spared, kinds_of
-from hookline.guards.shell_eval.calls import LONGEST_LINE, SHORTEST_BEGINNING, Call
+from hookline.guards.shell_eval.calls import LONGEST_LINE, SHORTEST_BEGINNING, ProgramCall
 from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.transfers import (
     SEEKING,
@@ -85,8 +85,8 @@ class _Where(NamedTuple):
     project: str
 
 
-_Check = Callable[[Call, _Where], bool]
-_Paths = Callable[[Call], Sequence[str]]
+_Check = Callable[[ProgramCall, _Where], bool]
+_Paths = Callable[[ProgramCall], Sequence[str]]
 _PATHS: Mapping[str, _Paths] = {
     "to": written_by,
     "reads": read_by,
@@ -154,7 +154,7 @@ def _is_one_of(word: str, choice: frozenset[str]) -> bool:
     return word in choice or any("*" in each and fnmatch.fnmatchcase(word, each) for each in choice)
 
 
-def _given(call: Call, flags: frozenset[str]) -> bool:
+def _given(call: ProgramCall, flags: frozenset[str]) -> bool:
     """Whether one of the flags is given; a long one also by its beginning, as most programs take it."""
     if flags & call.flags:
         return True
@@ -162,7 +162,7 @@ def _given(call: Call, flags: frozenset[str]) -> bool:
     return any(name.startswith(flag) for flag in long for name in flags if name.startswith("--"))
 
 
-def _any_at(paths: _Paths, kinds: frozenset[str], call: Call, where: _Where) -> bool:
+def _any_at(paths: _Paths, kinds: frozenset[str], call: ProgramCall, where: _Where) -> bool:
     # On another machine, or in a container, nothing belongs to this project.
     if call.via and "outside" in kinds and not _ELSEWHERE.isdisjoint(call.via):
         kinds = kinds - {"outside"}
@@ -171,11 +171,11 @@ def _any_at(paths: _Paths, kinds: frozenset[str], call: Call, where: _Where) -> 
     return not kinds.isdisjoint(_kinds(call, paths, where))
 
 
-# What is right below the root is a volume, or all that there is of an application.
+# A directory directly below the root is a volume, or a whole application.
 _TOP_LEVEL = re.compile(r"/[^/]+")
 
 
-def _any_left(paths: _Paths, kinds: frozenset[str], spares: tuple[str, ...], call: Call, where: _Where) -> bool:
+def _any_left(paths: _Paths, kinds: frozenset[str], spares: tuple[str, ...], call: ProgramCall, where: _Where) -> bool:
     """Whether one of these paths is of one of these kinds, apart from those that do not count."""
     found = [call.path(path) for path in paths(call) if path]
     if "any" in kinds and call.program == "git" and "--" in call.words:
@@ -184,7 +184,7 @@ def _any_left(paths: _Paths, kinds: frozenset[str], spares: tuple[str, ...], cal
     return any("any" in kinds or not kinds.isdisjoint(kinds_of(path, where.home, where.project)) for path in counted)
 
 
-def _kinds(call: Call, paths: _Paths, where: _Where) -> frozenset[str]:
+def _kinds(call: ProgramCall, paths: _Paths, where: _Where) -> frozenset[str]:
     """The kinds of places that these paths of a call are."""
     if (found := call.kinds.get(paths)) is None:
         each = [kinds_of(call.path(path), where.home, where.project) for path in paths(call) if path]
@@ -205,7 +205,7 @@ class RuleSet:
                     self._by_program.setdefault(program, []).append(([*_checks(pattern)], rule))
         self._globs = [program for program in self._by_program if "*" in program]
 
-    def found(self, commands: Commands) -> Iterator[tuple[Rule, Call]]:
+    def found(self, commands: Commands) -> Iterator[tuple[Rule, ProgramCall]]:
         """The rules that calls break, in the order of the calls."""
         where = _Where(commands.home, commands.project)
         seen: set[object] = set()
@@ -264,7 +264,7 @@ def read_rules(raw: Mapping[str, Any]) -> list[Rule]:
 
 def _fault(rule: Rule, seen: set[str]) -> str | None:
     if rule.id in seen:
-        return "stands there twice"
+        return "is defined twice"
     if rule.action not in ACTIONS:
         return f"has the action {rule.action!r}; known are {', '.join(ACTIONS)}"
     if not rule.when or not rule.stopped or not rule.passed:

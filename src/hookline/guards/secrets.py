@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookline.guards.actions import is_searching, is_writing, paths_of, texts_of
-from hookline.guards.findings import Finding, Subject, shortened
+from hookline.guards.findings import RuleFinding, Subject, shortened
 from hookline.guards.path_kinds import is_secret
 from hookline.guards.resolve import located, unreadable
 from hookline.hook import AfterModel, AfterTool, Answer, BeforeTool, Redact, Rewrite
@@ -22,7 +22,7 @@ _CHECKED = re.compile(r"(?:gh[pousr]|npm)_([A-Za-z0-9]{30})([A-Za-z0-9]{6})$")
 _EXAMPLE = re.compile(r"example|sample|dummy|placeholder|your[-_]|xxxx|\.\.\.|1234567890|abcdef", re.IGNORECASE)
 
 
-def judge_files(event: BeforeTool, home: str) -> list[Finding]:
+def judge_files(event: BeforeTool, home: str) -> list[RuleFinding]:
     """Files with secrets that a tool call reads, writes or searches, and keys in what it writes."""
     found = []
     for named in paths_of(event.tool_input):
@@ -32,18 +32,18 @@ def judge_files(event: BeforeTool, home: str) -> list[Finding]:
             found.append(unreadable(named.path, subject))
         elif any(map(is_secret, files)):
             reason = f"{shortened(named.path)} is known for holding secrets"
-            found.append(Finding(SECRET_FILES, "deny", reason, "Ask the user for what is needed of it.", subject))
+            found.append(RuleFinding(SECRET_FILES, "deny", reason, "Ask the user for what is needed of it.", subject))
     if is_searching(event.tool_name) and _searches_for_secrets(event.tool_input):
         reason = "This search looks for secrets, and reads the files that hold them"
-        found.append(Finding(SECRET_FILES, "deny", reason, "Search in a directory of sources, or include *.py."))
+        found.append(RuleFinding(SECRET_FILES, "deny", reason, "Search in a directory of sources, or include *.py."))
     if is_writing(event.tool_name) and any(is_key(key) for text in texts_of(event.tool_input) for key in keys_in(text)):
         reason = "The text to be written has a key or token in it"
-        found.append(Finding("write-key", "deny", reason, "Read it from the environment at run time."))
+        found.append(RuleFinding("write-key", "deny", reason, "Read it from the environment at run time."))
     return found
 
 
 def _searches_for_secrets(arguments: Mapping[str, Any]) -> bool:
-    """Whether a search is for secrets and through everything: neither a directory of its own nor a kind of files."""
+    """Whether a search looks for secrets in the whole project: without a directory or a kind of files."""
     given = {key.lower(): value for key, value in arguments.items() if isinstance(value, str)}
     if any(given.get(key) for key in ("include", "glob", "file_pattern", "type", "include_pattern")):
         return False

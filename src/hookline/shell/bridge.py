@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 CLIENT = ("hookline", "bridge", "client.py")
 
-# They may stand around the bridge and are no guards themselves.
+# They may be part of the command around the bridge, and are not guards.
 _NO_GUARDS = frozenset((":", "cd", "echo", "exit", "export", "false", "set", "true", "umask", "unset"))
 _DEEPEST = 5
 # The command that is installed, and its old form.

@@ -1,4 +1,4 @@
-"""Looks for the files that a command runs or reads, which is what a person's trust in a hook covers."""
+"""Looks for the files that a command runs or reads: trust in a hook covers them."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from itertools import islice
 
 from hookline.shell.names import PossiblePaths, is_glob, is_inside
 
-# What an interpreter runs when it is given a directory.
+# The file that an interpreter runs when its argument is a directory.
 _DIRECTORY_PROGRAMS = ("__main__.py", "index.js")
 
 # Limits on names and directory entries. Not on time, so that the result is always the same.
@@ -30,13 +30,13 @@ class FoundFiles:
     unresolved: tuple[str, ...]
     """The words of the command that may lead to other files."""
     given_up: tuple[str, ...] = ()
-    """Those of them that match or name too many files."""
+    """Paths that match or name too many files."""
     looked_at: dict[str, os.stat_result | None] | None = None
     """Each name that was asked for; while these answer the same, so does the search. None if folders were listed."""
 
 
 def existing_files(paths: PossiblePaths, project_dir: str) -> FoundFiles:
-    """Those of the paths that are regular files.
+    """Return the paths that are regular files.
 
     Relative ones are looked for in the project and in each directory that is itself among the paths (`cd a && ./x`).
     """

@@ -201,7 +201,7 @@ class _Reader:
         body = self.text[start:end]
         if delimiter != found[2]:
             return Word(body, start, (Text(body, "'"),))
-        # A reader of its own, so that an open parenthesis in the body ends with the body.
+        # A separate reader, so that an open parenthesis in the body ends with the body.
         inner = _Reader(self.text[:end], start, self.depth, self.steps_left)
         word = Word(body, start, tuple(inner.quoted("")))
         self.steps_left = inner.steps_left

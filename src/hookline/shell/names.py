@@ -30,7 +30,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 # Ways to split a text that is not a shell's, such as a program for awk.
 _SPLITTERS = [re.compile(rf"[{chars}]+") for chars in (r"\"'`", r"\s\"'`\\;&|<>()!", r"\s\"'`\\;&|<>()!${}")]
 
-# Constructs where `>` may be no redirection, or through which a file that is written can be read after all.
+# Constructs where `>` is perhaps not a redirection, or where a written file is also read.
 _MAY_READ_OUTPUT = re.compile(r"\bcase\b|\(\(|/dev/fd|/proc/|`|<<")
 _OUTPUTS = frozenset((">", ">>", ">|", "&>", "&>>"))
 
@@ -50,11 +50,11 @@ _FILES_OF_PROGRAMS = {
 
 # Programs that run every file of a directory they are given.
 _RUN_DIRECTORIES = frozenset(("run-parts",))
-# Programs that look for the code that they run, by rules of their own.
+# Programs that look for the code that they run by special rules.
 _FIND_CODE = frozenset(
     ("pytest", "py.test", "tox", "nox", "rake", "jest", "mocha", "vitest", "pre-commit", "gradle", "gradlew", "mvn")
 )
-# What an interpreter adds to the name of a file or a module that it is given.
+# The endings that an interpreter adds to the name of a file or a module.
 _SUFFIXES = {
     **dict.fromkeys(
         ("node", "nodejs", "bun", "deno", "tsx", "ts-node"), (".js", ".cjs", ".mjs", ".json", ".ts", ".node")
@@ -82,7 +82,7 @@ class PossiblePaths:
     unresolved: tuple[str, ...]
     """The words that may lead to files which are not among these."""
     modules: Mapping[str, tuple[str, ...]]
-    """Python modules that are run, each with the files of which one must be there: else it is found elsewhere."""
+    """Python modules that are run, each with its files; without any of them, the module is found elsewhere."""
 
 
 def possible_paths(
@@ -145,7 +145,7 @@ class _Words:
     def __init__(self, command: str, env: Mapping[str, str]) -> None:
         self._texts: dict[str, None] = {}
         self._globs: set[str] = set()
-        # Those words that a shell will read.
+        # The words that a shell reads.
         self._run: list[tuple[Word, str]] = []
         self._doubts: dict[str, None] = {}
         self._read(command, _NESTING, is_run=True)

@@ -68,7 +68,7 @@ def parse_patch(text: str) -> tuple[FileChange, ...]:
         if not is_heredoc or not _is_enclosed(lines[1:-1]):
             raise PatchError(f"it does not begin with '{_BEGIN}' and end with '{_END}'")
         lines = lines[1:-1]
-    return _Parser().read(lines)
+    return _PatchParser().read(lines)
 
 
 def _lines(text: str) -> list[str]:
@@ -80,7 +80,7 @@ def _is_enclosed(lines: list[str]) -> bool:
     return bool(lines) and lines[0].strip(_BLANKS) == _BEGIN and lines[-1].strip(_BLANKS) == _END
 
 
-class _Parser:
+class _PatchParser:
     """Reads a patch line by line. `_mode` is the kind of the file whose lines come next."""
 
     def __init__(self) -> None:
@@ -262,7 +262,7 @@ def _may_become_name(word: Word) -> bool:
 
 
 def _pipelines(items: tuple[Item, ...]) -> Iterator[list[list[Word]]]:
-    """The commands of each pipeline, as their words; bodies of here-documents count as commands."""
+    """Yield the commands of each pipeline as lists of words; the body of a here-document is a command here."""
     pipeline: list[list[Word]] = [[]]
     for item in items:
         if isinstance(item, Word):

@@ -40,7 +40,7 @@ class Word(NamedTuple):
 
     @property
     def expansions(self) -> list[Expansion]:
-        """Those of its pieces that the shell replaces by a value."""
+        """Return the pieces that the shell replaces by a value."""
         return [piece for piece in self.pieces if isinstance(piece, Expansion)]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hookline.guards.command_rules import evaluate_command, read
 from hookline.guards.shell_eval.commands import LONGEST
-from hookline.guards.shell_eval.wrappers import reader
+from hookline.guards.shell_eval.programs.table import reader
 
 PLACE = ("/home/me/project", "/home/me", "/home/me/project")
 # A hundred times what they take; the slow forms took minutes, and some would never have ended.

@@ -1,10 +1,10 @@
-"""What a shell command runs."""
+"""The programs that a shell command runs."""
 
 import pytest
 
 from hookline.guards.shell_eval.commands import Commands
+from hookline.guards.shell_eval.programs.table import reader
 from hookline.guards.shell_eval.words import UNKNOWN
-from hookline.guards.shell_eval.wrappers import reader
 
 RM = ("rm", "-rf", "/")
 
@@ -160,11 +160,11 @@ def test_corners_of_the_grammar_hide_nothing(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        pytest.param("kill -9 1 > out", [("kill", "-9", "1")], id="a number is no descriptor before a blank"),
+        pytest.param("kill -9 1 > out", [("kill", "-9", "1")], id="a number before a blank is not a descriptor"),
         pytest.param("kill -9 1> out", [("kill", "-9")], id="descriptor"),
         pytest.param("a {fd}> out b", [("a", "b")], id="descriptor in a variable"),
         pytest.param("ls !(*.txt) +(a|b)", [("ls", "!(*.txt)", "+(a|b)")], id="patterns"),
-        pytest.param("declare -a x=(rm -rf /)", [("declare", "-a")], id="a list is no command"),
+        pytest.param("declare -a x=(rm -rf /)", [("declare", "-a")], id="a list is not a command"),
         pytest.param("case x in a) b;; esac", [("b",)], id="case"),
         pytest.param("echo $[1 + 2]", [("echo", UNKNOWN)], id="old calculation"),
         pytest.param("cat ~root/x ~bob", [("cat", "/root/x", "/home/bob")], id="other homes"),

@@ -7,7 +7,7 @@ import pytest
 from hookline.guards.command_rules import evaluate_command
 from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.grammar import BEHIND, GRAMMARS, SHELL_GRAMMARS, Grammar, split
-from hookline.guards.shell_eval.wrappers import reader
+from hookline.guards.shell_eval.programs.table import reader
 
 PLACE = ("/home/me/project", "/home/me", "/home/me/project")
 RM = ("rm", "-rf", "/")
@@ -55,7 +55,7 @@ def options_of(grammar: Grammar) -> Iterator[tuple[str, str]]:
 
 
 def commands_of(name: tuple[str, ...], grammar: Grammar) -> Iterator[tuple[str, bool]]:
-    """Command lines that run `rm -rf /`, and whether the option keeps it from running."""
+    """Command lines with `rm -rf /`, and whether the option prevents it."""
     own = "" if grammar.direct else " 5" * grammar.operands
     yield f"{' '.join(name)}{own} rm -rf /", bool(grammar.direct)
     for option, letter in options_of(grammar):

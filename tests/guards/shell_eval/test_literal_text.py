@@ -115,7 +115,7 @@ RUNS_STDIN = [
 
 
 @pytest.mark.req("DELTA-PACK-001")
-@pytest.mark.attack("30.B2", "a text that is no literal, by a pipe into a shell or an interpreter")
+@pytest.mark.attack("30.B2", "a text that is not a literal, by a pipe into a shell or an interpreter")
 @pytest.mark.parametrize("runner", RUNS_STDIN)
 def test_a_pipe_into_a_shell_is_asked_about(runner: str) -> None:
     defined = "f() { bash; }; " if runner == "f" else ""
@@ -124,7 +124,7 @@ def test_a_pipe_into_a_shell_is_asked_about(runner: str) -> None:
 
 
 @pytest.mark.req("DELTA-PACK-001")
-@pytest.mark.attack("30.B2", "a text that is no literal, in a here-string, a substitution or an argument of a shell")
+@pytest.mark.attack("30.B2", "a text that is not a literal, in a here-string, a substitution or an argument of a shell")
 @pytest.mark.parametrize(
     "form",
     [

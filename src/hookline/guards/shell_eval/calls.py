@@ -20,7 +20,7 @@ class Stream(NamedTuple):
     entries: tuple[str, ...] = ()
     """The paths that it lists, as patterns."""
     is_given: bool = True
-    """False where there is no pipe, so that a program reads what the whole command reads."""
+    """False without a pipe: the program then reads the input of the whole command."""
 
 
 NOTHING = Stream(is_given=False)
@@ -48,7 +48,7 @@ def merged(streams: Sequence[Stream]) -> Stream:
 
 
 class Surroundings(TypedDict, total=False):
-    """The arguments of `Call` beside its words."""
+    """The arguments of `ProgramCall` beside its words."""
 
     stdin: Stream
     writes: tuple[str, ...]
@@ -58,7 +58,7 @@ class Surroundings(TypedDict, total=False):
     given: frozenset[str]
 
 
-class Call:
+class ProgramCall:
     """A program with its arguments. Words are as the program gets them; unknown parts are marked in them."""
 
     def __init__(
@@ -95,11 +95,11 @@ class Call:
         self.flags, self.operands = _arguments(self.program, words)
         """Its flags: `-rf` as `-r` and `-f` (and as it is written), `--name=value` as `--name`.
 
-        Its operands are its arguments that are no flags, nor the values of flags that are known to have one.
+        Its operands are the other arguments, without the values of flags that are known to take one.
         """
 
     def __repr__(self) -> str:
-        return f"Call({' '.join(self.words)!r}, via={self.via})"
+        return f"ProgramCall({' '.join(self.words)!r}, via={self.via})"
 
     @cached_property
     def long_flags(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ class Call:
 
     @cached_property
     def identity(self) -> tuple[object, ...]:
-        """All that rules can tell it from other calls by."""
+        """The properties that rules compare."""
         return self.words, self.cwd, self.stdin, self.writes, self.reads, self.via, self.assigned, self.given
 
     @cached_property
@@ -118,12 +118,12 @@ class Call:
 
     @cached_property
     def lowered(self) -> str:
-        """All that it is told, in small letters."""
+        """The same text in lower case."""
         return self.text.lower()
 
     @cached_property
     def text(self) -> str:
-        """All that it is told: its name without a directory, its words, and a text that it reads."""
+        """The name without its directory, the words, and the text of its input."""
         line = " ".join((self.program, *self.words[1:]))
         return line if self.stdin.text is None else f"{line}\n{self.stdin.text}"
 

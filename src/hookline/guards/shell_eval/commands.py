@@ -11,7 +11,7 @@ from hookline.guards.shell_eval.calls import (
     ELSEWHERE,
     LONGEST_LINE,
     NOTHING,
-    Call,
+    ProgramCall,
     Stream,
     Surroundings,
     merged,
@@ -38,7 +38,7 @@ def is_code(assignment: str) -> bool:
 
 
 _DEEPEST = 12
-# What one command may take, in steps: each is less than half a microsecond, with what all packs make of it.
+# The budget of one command, in steps. All packs together spend less than half a microsecond on a step.
 _BUDGET = 42_000
 # A longer command may take more.
 _USUAL_LENGTH = 10_000
@@ -71,7 +71,7 @@ _WORD = 8
 _FEW = 16
 _MORE_WORDS = 24
 _ITEM = 5
-# A script of its own: a substitution, a text for a shell.
+# A nested script: a substitution, a text for a shell.
 _SCRIPT = 40
 # A word or an operator without quotes, a piece of another word, a character of a calculation.
 _LEXER_STEP = 5
@@ -87,7 +87,7 @@ class _OverBudgetError(Exception):
     """Reading the command takes too many steps."""
 
 
-Follow = Callable[["Commands", Call], Stream | None]
+Follow = Callable[["Commands", ProgramCall], Stream | None]
 """Adds what a call runs in turn; returns the output where it is known from that."""
 RunScript = Callable[["Commands", tuple[Item, ...], Expander, Stream], Stream]
 """Adds every call of a script; returns what it writes to its output."""
@@ -101,7 +101,7 @@ class Commands:
     ) -> None:
         self._follow = follow
         self._run_script = run_script
-        self.calls: list[Call] = []
+        self.calls: list[ProgramCall] = []
         self.doubts: list[str] = []
         self.cwd = cwd
         self.home = home
@@ -167,7 +167,7 @@ class Commands:
 
     @contextmanager
     def guessing(self) -> Iterator[None]:
-        """Reads a text that may be no command at all: what can't be known about it is not noted."""
+        """Reads a text that is perhaps not a command, so no doubts about it are noted."""
         saved = list(self.doubts)
         yield
         self.doubts = saved
@@ -182,12 +182,12 @@ class Commands:
         given: frozenset[str] = frozenset(),
         is_same_shell: bool = False,
     ) -> Stream:
-        """Reads a command that another one hands to a shell; what it changes holds for itself alone.
+        """Reads a command that another program passes to a shell, in a scope of its own variables and directory.
 
         `given` has the kinds of what substitutions put into the text: with any of them it is no literal.
         """
         if not is_known(text):
-            # A variable of the environment may stand in it; what another command writes may not.
+            # It may contain a variable of the environment, but not the output of another command.
             if "network" in given:
                 self.emit(("run-from-network",))
             elif given - {"variable", "shown", "kept"}:
@@ -224,7 +224,7 @@ class Commands:
             words = self._links.words(words, self.cwd)
             surroundings["writes"] = tuple(self._links.path(each, self.cwd) for each in surroundings.get("writes", ()))
             surroundings["reads"] = tuple(self._links.path(each, self.cwd) for each in surroundings.get("reads", ()))
-        call = Call(tuple(words), cwd=self.cwd, **surroundings)
+        call = ProgramCall(tuple(words), cwd=self.cwd, **surroundings)
         self.calls.append(call)
         self._links.note(call)
         if len(call.line) > LONGEST_LINE:

@@ -65,7 +65,7 @@ class Split(NamedTuple):
     assigned: tuple[str, ...]
     """`NAME=value` before the command."""
     own: int
-    """The number of its own words; the command follows them."""
+    """The number of words before the command."""
     unknown: str
     """An unknown option, which makes the beginning of the command unknown."""
 

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 
 from hookline.guards.facts import GUESSED
-from hookline.guards.shell_eval.calls import Call, program_of
+from hookline.guards.shell_eval.calls import ProgramCall, program_of
 from hookline.guards.shell_eval.words import is_known
 
 _LINKING = frozenset(("ln", "link", "cp", "mv", "install"))
@@ -19,7 +19,7 @@ class Links:
         self._targets: dict[str, str] = {}
         self._programs: dict[str, str] = {}
 
-    def note(self, call: Call) -> None:
+    def note(self, call: ProgramCall) -> None:
         """Notes what a call links or copies."""
         if call.program not in _LINKING:
             return
@@ -53,8 +53,8 @@ class Links:
         return word
 
 
-def _pairs(call: Call) -> Iterator[tuple[str, str]]:
-    """Each original with each name that it may get: a target may be a directory, too."""
+def _pairs(call: ProgramCall) -> Iterator[tuple[str, str]]:
+    """Each original with the names that it may get: the target, or a name in the target directory."""
     operands = call.operands
     folder = call.value_of("-t", "--target-directory")
     if folder is not None:

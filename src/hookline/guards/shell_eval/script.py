@@ -11,7 +11,7 @@ from hookline.guards.shell_eval.words import OUTPUT, SECRET, UNKNOWN, Expander, 
 from hookline.shell.pieces import Item, Text, Word
 
 _SKIPPED = frozenset(("then", "elif", "else", "do", "!"))
-# Words and operators that begin something with an end of its own, and that end.
+# Words and operators that open a group, with the word that closes it.
 _CLOSING = {
     "{": "}",
     "(": ")",
@@ -33,20 +33,20 @@ _MOST_ALTERNATIVES = 64
 
 
 class _Group(NamedTuple):
-    """A part of a script with an end of its own, such as a loop or a subshell."""
+    """A part of a script with a closing word, such as a loop or a subshell."""
 
     closing: str
     given: Stream
     """Its input."""
     outputs: list[Stream]
-    """Those of the commands around it."""
+    """The outputs of the commands around it."""
     scope: ExitStack
     """The contexts that end with it."""
     in_condition: bool
     """Whether the commands around it may not run."""
 
 
-class _Run:
+class _ScriptReader:
     """One pass over the words and operators of a script, in the order in which the shell would take them."""
 
     def __init__(self, commands: Commands, items: tuple[Item, ...], expander: Expander, stdin: Stream) -> None:
@@ -118,7 +118,7 @@ class _Run:
             self._words.append(word)
 
     def _is_special(self, word: Word) -> bool:
-        """Reads a word that has a meaning of its own at the start of a command; False for any other."""
+        """Reads a word that is special at the start of a command; False for any other."""
         if word.source in ("for", "select"):
             self._for()
         elif word.source in _KEYWORDS:
@@ -130,7 +130,7 @@ class _Run:
         elif word.source == "coproc":
             self._commands.forget("COPROC", _source(self._next()) or "COPROC")
             name = self._next(1)
-            self._at += isinstance(name, Word) and name.source == "{"  # its name stands before
+            self._at += isinstance(name, Word) and name.source == "{"  # its name comes first
         elif word.source == "function":
             name = self._next()
             self._at += 1
@@ -409,7 +409,7 @@ class _Run:
 
 def run_script(commands: Commands, items: tuple[Item, ...], expander: Expander, stdin: Stream) -> Stream:
     """Adds every call of a script; returns what it writes to its output."""
-    return _Run(commands, items, expander, stdin).run()
+    return _ScriptReader(commands, items, expander, stdin).run()
 
 
 def _source(item: Item | None) -> str:
@@ -441,7 +441,7 @@ def _ends(items: tuple[Item, ...]) -> dict[int, int]:
                 opened.append((index, True))
             elif (is_start or source == "esac") and opened and source == _closing(items[opened[-1][0]]):
                 found[opened.pop()[0]] = index
-            # The name of a function stands before its body.
+            # The name of a function comes before its body.
             is_target = is_start and source == "function"
             is_start = is_start and (source in _BEFORE_A_COMMAND or is_target)
         elif item in _REDIRECTIONS:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hookline.guards.facts import READING, data, patterns
 from hookline.guards.path_kinds import kinds_of
-from hookline.guards.shell_eval.calls import Call
+from hookline.guards.shell_eval.calls import ProgramCall
 from hookline.guards.shell_eval.words import ENTRY
 from hookline.protocol.text.secret_names import asks_for_secrets
 
@@ -24,7 +24,7 @@ _WHOLE = frozenset(("root", "system", "home", "project", "unknown"))
 _WORD = re.compile(r"(?i:\b(?:key|token|pass|auth)s?\b)")
 
 
-def written_by(call: Call) -> list[str]:
+def written_by(call: ProgramCall) -> list[str]:
     """The files that a call writes: by redirection, by their place among its operands, or behind a flag."""
     found = list(call.writes)
     program, operands = call.program, call.operands
@@ -46,7 +46,7 @@ def written_by(call: Call) -> list[str]:
     return found
 
 
-def changed_by(call: Call) -> list[str]:
+def changed_by(call: ProgramCall) -> list[str]:
     """The files that a call writes, replaces or deletes. Copying the template of a file is how it begins."""
     program, operands = call.program, call.operands
     if program in _PROGRAMS["deleting"]:
@@ -58,7 +58,7 @@ def changed_by(call: Call) -> list[str]:
     return written_by(call)
 
 
-def _changed_by_git(call: Call) -> list[str]:
+def _changed_by_git(call: ProgramCall) -> list[str]:
     match call.operands[:1]:
         case ("rm",) if not call.flags & {"--cached", "-n", "--dry-run"}:
             return list(call.operands[1:])
@@ -73,7 +73,7 @@ def _changed_by_git(call: Call) -> list[str]:
     return list(call.writes)
 
 
-def _shown_by_git(call: Call) -> list[str]:
+def _shown_by_git(call: ProgramCall) -> list[str]:
     """The files whose text git shows: as paths, or as `commit:path`."""
     words = call.operands[1:]
     match call.operands[:1]:
@@ -87,16 +87,16 @@ def _shown_by_git(call: Call) -> list[str]:
     return []
 
 
-def mounted_by(call: Call) -> list[str]:
+def mounted_by(call: ProgramCall) -> list[str]:
     """The directories, files and devices of this machine that a container gets."""
     found = [each.partition(":")[0] for each in call.values_of("-v", "--volume", "--device")]
     found += [path for each in call.values_of("--mount") for path in re.findall(r"(?:^|,)(?:source|src)=([^,]+)", each)]
     return [each for each in found if each.startswith(("/", "~", "."))]
 
 
-def _unpacked_to(call: Call) -> str | None:
+def _unpacked_to(call: ProgramCall) -> str | None:
     if call.program == "unzip":
-        # -o is a flag of its own here, and overwrites.
+        # -o overwrites files here, and has no value.
         return None if "-l" in call.flags else call.value_of("-d")
     if call.program == "7z":
         return call.value_of("-o")
@@ -104,12 +104,12 @@ def _unpacked_to(call: Call) -> str | None:
     return call.value_of("-C", "--directory") if unpacks else None
 
 
-def sources_of(call: Call) -> Sequence[str]:
+def sources_of(call: ProgramCall) -> Sequence[str]:
     """The sources of a program that copies or moves files."""
     return call.operands if call.value_of("-t", "--target-directory") else call.operands[:-1]
 
 
-def read_by(call: Call) -> list[str]:
+def read_by(call: ProgramCall) -> list[str]:
     """The files that a call reads and may pass on."""
     program = call.program
     own = _READERS.get(program)
@@ -118,26 +118,26 @@ def read_by(call: Call) -> list[str]:
     return [*call.reads, *named, *operands]
 
 
-def _searched(call: Call) -> Sequence[str]:
+def _searched(call: ProgramCall) -> Sequence[str]:
     found = call.operands if call.flags & _FLAGS["pattern"] else call.operands[1:]
     return [*found, *(file for flag in ("--include", "-g", "--glob") if (file := call.value_of(flag)))]
 
 
-def _copied_from_here(call: Call) -> Sequence[str]:
+def _copied_from_here(call: ProgramCall) -> Sequence[str]:
     is_copy = call.operands[:1] == ("cp",)
     return [each.rpartition(":")[2] for each in call.operands[1:-1]] if is_copy else ()
 
 
-def _given_to_module(call: Call) -> Sequence[str]:
+def _given_to_module(call: ProgramCall) -> Sequence[str]:
     return call.operands if any(re.fullmatch(r"-[bBdEiIOPqsSuvx]*m\w*", word) for word in call.words[1:4]) else ()
 
 
-def _shown_key(call: Call) -> Sequence[str]:
+def _shown_key(call: ProgramCall) -> Sequence[str]:
     file = call.value_of("-f") if call.flags & {"-y", "-e", "-p"} else None
     return [file] if file else ()
 
 
-def _sent(call: Call) -> list[str]:
+def _sent(call: ProgramCall) -> list[str]:
     found = [each for word in call.words[1:] for each in re.findall(r"(?:(?:^|=|;)@|=<)([^;,\s]+)", word)]
     found += [each[7:] for each in call.words[1:] if each.lower().startswith("file://")]
     encoded = call.value_of("--data-urlencode") or ""
@@ -147,7 +147,7 @@ def _sent(call: Call) -> list[str]:
 
 
 # Programs that do not read all of their operands; the others that read files are known by their names.
-_READERS: Mapping[str, Callable[[Call], Sequence[str]]] = {
+_READERS: Mapping[str, Callable[[ProgramCall], Sequence[str]]] = {
     **dict.fromkeys(_PROGRAMS["copying"], sources_of),
     **dict.fromkeys(_PROGRAMS["searching"], _searched),
     **dict.fromkeys(("curl", "wget", "http"), _sent),
@@ -160,7 +160,7 @@ _READERS: Mapping[str, Callable[[Call], Sequence[str]]] = {
 }
 
 
-def sent_by(call: Call) -> Iterator[str]:
+def sent_by(call: ProgramCall) -> Iterator[str]:
     """The data that a web client sends, its address without the login, and headers without a known meaning."""
     if call.program in _PROGRAMS["posting"] and call.operands[:1] not in _FOR_SECRETS:
         yield from call.words[1:]
@@ -182,19 +182,19 @@ def sent_by(call: Call) -> Iterator[str]:
             yield header
 
 
-def _stays_here(call: Call) -> bool:
+def _stays_here(call: ProgramCall) -> bool:
     """Whether all that a client sends goes to this machine, by addresses that nothing replaces."""
     is_plain = call.flags <= _FLAGS["same_address"] and not call.assigned
     return is_plain and bool(call.operands) and all(map(_P["here"].fullmatch, call.operands))
 
 
-def _gets_all_files(call: Call) -> bool:
+def _gets_all_files(call: ProgramCall) -> bool:
     """Whether it is run for everything that a search through directories finds."""
     is_given = not {"find", "gfind", "xargs", "gxargs", "fd"}.isdisjoint(call.via)
     return is_given and any(word.rpartition("/")[2] in ("*", ENTRY) for word in call.operands)
 
 
-def seeks_secrets(call: Call, home: str, project: str) -> bool:
+def seeks_secrets(call: ProgramCall, home: str, project: str) -> bool:
     """Whether a call searches a project, a home or the system for secrets, and not only in one kind of files."""
     if call.program in _PROGRAMS["grep"]:
         is_wide = bool(call.flags & _FLAGS["recursive"]) or "recurse" in (call.value_of("-d", "--directories") or "")

@@ -32,7 +32,7 @@ _OTHER_HOME = re.compile(r"~([a-z_][a-z0-9_-]*)(?=/|$)")
 _STACKED = re.compile(r"~(?:-|[+-]?\d+)(?=/|$)")
 _BLANKS = " \t\n"
 _BRACES = re.compile(r"\{(?:([^{},]*(?:,[^{},]*)+)|(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.(-?\d{1,4}))?)\}")
-# What writes to a variable in a calculation.
+# An operator that writes to a variable in a calculation.
 _COUNTED = re.compile(
     r"(?<!\w)([A-Za-z_]\w*)(?:\[[^][]*\])?\s*(?:\+\+|--|(?:<<|>>|[-+*/%&|^])?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)"
 )

@@ -3,10 +3,10 @@
 import re
 
 from hookline.guards.path_kinds import is_whole
-from hookline.guards.shell_eval.calls import NOTHING, Call, Stream
+from hookline.guards.shell_eval.calls import NOTHING, ProgramCall, Stream
 from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.grammar import GRAMMARS
-from hookline.guards.shell_eval.prefixes import go_on, rest_behind, taken
+from hookline.guards.shell_eval.programs.prefixes import go_on, rest_behind, taken
 from hookline.guards.shell_eval.words import ENTRY, UNKNOWN, is_known
 
 _NARROWING = re.compile(
@@ -25,7 +25,7 @@ _REPLACED = re.compile(r"\{[./#%0-9=+-]*\}")
 _MOST_GIVEN = 50
 
 
-def xargs(commands: Commands, call: Call) -> Stream | None:
+def xargs(commands: Commands, call: ProgramCall) -> Stream | None:
     """Follows xargs: the words behind its options, with the lines of its input."""
     parts = taken(commands, call, GRAMMARS["xargs"])
     words = [*rest_behind(parts, call.words[1:])] or ["echo"]
@@ -51,7 +51,7 @@ def _listed(stream: Stream, *, is_whole: bool) -> list[str]:
     return list(stream.entries) or [UNKNOWN]
 
 
-def parallel(commands: Commands, call: Call) -> None:
+def parallel(commands: Commands, call: ProgramCall) -> None:
     """Follows GNU parallel: a command for a shell, with each argument in it; without a command the arguments are."""
     parts = taken(commands, call, GRAMMARS["parallel"])
     rest = rest_behind(parts, call.words[1:])
@@ -77,7 +77,7 @@ def parallel(commands: Commands, call: Call) -> None:
         commands.doubt("parallel gets too many arguments to look at each")
 
 
-def find(commands: Commands, call: Call) -> Stream | None:
+def find(commands: Commands, call: ProgramCall) -> Stream | None:
     """Follows what find deletes and runs; its output is what it finds."""
     words = call.words[1:]
     start = next((at for at, word in enumerate(words) if _begins_tests(word)), len(words))
@@ -98,10 +98,10 @@ def find(commands: Commands, call: Call) -> Stream | None:
     return Stream(entries=tuple(each if ENTRY in each else f"{each}/*" for each in found))
 
 
-def fd(commands: Commands, call: Call) -> Stream | None:
+def fd(commands: Commands, call: ProgramCall) -> Stream | None:
     """Follows what fd runs for what it finds: fd PATTERN [PATH…] -x COMMAND."""
     at = next((at for at, word in enumerate(call.words) if word in ("-x", "-X", "--exec", "--exec-batch")), None)
-    own = call if at is None else Call(call.words[:at], cwd=call.cwd)
+    own = call if at is None else ProgramCall(call.words[:at], cwd=call.cwd)
     base = [call.path(word) for word in own.operands[1:]] or [call.path(".")]
     pattern = "" if own.operands[:1] in ((), (".",)) else own.operands[0]
     if pattern or not own.flags.isdisjoint(("-e", "--extension")):
@@ -153,7 +153,7 @@ def _found(base: list[str], tests: tuple[str, ...]) -> list[str]:
     return [each if is_whole(each) else f"{each}/{ENTRY}" for each in base]
 
 
-def _execute(commands: Commands, call: Call, rest: tuple[str, ...], found: list[str]) -> None:
+def _execute(commands: Commands, call: ProgramCall, rest: tuple[str, ...], found: list[str]) -> None:
     words: list[str] = []
     for each in rest:
         words.extend(found if each == "{}" else [each.replace("{}", found[0])])

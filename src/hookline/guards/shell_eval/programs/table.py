@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from hookline.guards.facts import SHELLS
-from hookline.guards.shell_eval import code, guesses, listings, prefixes, programs, sessions, shells
-from hookline.guards.shell_eval.calls import Call, Stream
+from hookline.guards.shell_eval.calls import ProgramCall, Stream
 from hookline.guards.shell_eval.commands import Commands, Follow
 from hookline.guards.shell_eval.grammar import GRAMMARS, subcommand_of
+from hookline.guards.shell_eval.programs import code, listings, prefixes, shells, tools
 from hookline.guards.shell_eval.script import run_script
 
-# What the shell does itself takes texts and values.
+# Builtins of a shell take texts and values.
 _SHELL_ITSELF: Mapping[str, Follow] = {
     "env": prefixes.env,
     "eval": shells.evaluate,
@@ -36,15 +36,15 @@ _FOLLOWS: Mapping[str, Follow] = {
     "parallel": listings.parallel,
     **dict.fromkeys(("find", "gfind"), listings.find),
     **dict.fromkeys(("fd", "fdfind"), listings.fd),
-    "ssh": programs.ssh,
-    "git": programs.git,
-    **dict.fromkeys((*programs.TEXTS, "gtar", "bsdtar"), programs.texts),
-    "cargo": programs.cargo,
-    **dict.fromkeys(("make", "gmake"), programs.make),
-    **dict.fromkeys(("tmux", "screen", "xterm", "gnome-terminal", "konsole"), programs.terminal),
-    **dict.fromkeys(sessions.EDITORS, sessions.editor),
-    **dict.fromkeys(sessions.DEBUGGERS, sessions.debugger),
-    **dict.fromkeys(sessions.DATABASES, sessions.database),
+    "ssh": tools.ssh,
+    "git": tools.git,
+    **dict.fromkeys((*tools.TEXTS, "gtar", "bsdtar"), tools.texts),
+    "cargo": tools.cargo,
+    **dict.fromkeys(("make", "gmake"), tools.make),
+    **dict.fromkeys(("tmux", "screen", "xterm", "gnome-terminal", "konsole"), tools.terminal),
+    **dict.fromkeys(tools.EDITORS, tools.editor),
+    **dict.fromkeys(tools.DEBUGGERS, tools.debugger),
+    **dict.fromkeys(tools.DATABASES, tools.database),
 }
 
 
@@ -53,24 +53,24 @@ def reader(*, cwd: str, home: str, project: str | None = None) -> Commands:
     return Commands(follow, run_script, cwd=cwd, home=home, project=project)
 
 
-def follow(commands: Commands, call: Call) -> Stream | None:
+def follow(commands: Commands, call: ProgramCall) -> Stream | None:
     """Adds what a call runs in turn; returns the output where it is known from that."""
     program = call.program
     if "/" in call.words[0] and (written := commands.written(call.path(call.words[0]))) is not None:
         return _script(commands, written)
     if (own := _FOLLOWS.get(program)) is not None:
         if program not in _SHELL_ITSELF:
-            guesses.guess_values(commands, call)
+            prefixes.guess_values(commands, call)
         return own(commands, call)
     if program in SHELLS:
         return shells.shell(commands, call)
     if program in GRAMMARS:
-        guesses.guess_values(commands, call)
+        prefixes.guess_values(commands, call)
         return prefixes.prefix(commands, call)
     if (name := subcommand_of(program, call.operands)) is not None:
         return prefixes.runner(commands, call, name)
     code.follow(commands, call)
-    guesses.guess(commands, call)
+    prefixes.guess(commands, call)
     return None
 
 

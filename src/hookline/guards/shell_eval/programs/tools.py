@@ -1,32 +1,33 @@
-"""Programs that take a command among their arguments: ssh, docker, git, tar, editors."""
+"""Programs that take commands among their arguments or in their input: ssh, git, tar, editors, debuggers."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from hookline.guards.facts import data, patterns
-from hookline.guards.shell_eval.calls import Call, Stream
+from hookline.guards.shell_eval.calls import ProgramCall, Stream
 from hookline.guards.shell_eval.commands import Commands
 from hookline.guards.shell_eval.grammar import GRAMMARS
-from hookline.guards.shell_eval.guesses import guess
-from hookline.guards.shell_eval.prefixes import go_on, rest_behind, taken
-from hookline.guards.shell_eval.shells import STDIN, run_stream
+from hookline.guards.shell_eval.programs.code import is_harmless
+from hookline.guards.shell_eval.programs.prefixes import go_on, guess, rest_behind, taken
+from hookline.guards.shell_eval.programs.shells import STDIN, run_stream
 from hookline.guards.shell_eval.words import OUTPUT, is_known
 
 TEXTS: Mapping[str, tuple[str, ...]] = {name: tuple(options) for name, options in data("programs")["texts"].items()}
 """Options whose value is a command for a shell, by program."""
 _GIT_OPTIONS: Mapping[str, list[str]] = data("programs")["git"]
 _TMUX_RUNS = frozenset(data("programs")["programs"]["tmux_runs"])
-_P = patterns("programs")
 _LIKE_SSH = frozenset(("scp", "sftp", "sshfs"))
+EDITORS, DEBUGGERS, DATABASES = (data("programs")["programs"][name] for name in ("editors", "debuggers", "databases"))
+_DEBUGGER_OPTIONS = frozenset(data("programs")["programs"]["debugger_options"])
+_P = patterns("programs")
+_SUBSTITUTION = re.compile(r"s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1?")
+_DEBUGGER_SHELL = re.compile(r"\s*(?:!|shell\b|platform\s+shell\b|make\b|pipe\b[^|]*\|)\s*(.*)", re.DOTALL)
 # Other actions of tar at a checkpoint.
 _NO_COMMAND = re.compile(r"dot|bell|totals|wait|sleep=\d+|(?:echo|ttyout)(?:=[^;|&$`]*)?")
 
 
-def _word(call: Call, index: int) -> str:
-    return call.words[index] if index < len(call.words) else ""
-
-
-def ssh(commands: Commands, call: Call) -> Stream | None:
+def ssh(commands: Commands, call: ProgramCall) -> Stream | None:
     """Follows a command on another machine, and those that options run on this one."""
     parts = taken(commands, call, GRAMMARS["ssh"])
     for word in call.words[1 : 1 + parts.own]:
@@ -39,7 +40,7 @@ def ssh(commands: Commands, call: Call) -> Stream | None:
         return run_stream(commands, call.stdin) if call.operands else None
 
 
-def git(commands: Commands, call: Call) -> Stream | None:
+def git(commands: Commands, call: ProgramCall) -> Stream | None:
     """Follows the commands in git's settings and filters."""
     for setting in call.values_of("-c"):
         name, _, value = setting.partition("=")
@@ -68,7 +69,7 @@ def git(commands: Commands, call: Call) -> Stream | None:
 _GREP_PAGER = re.compile(r"-O.|--open-files-in-pager=")
 
 
-def _behind(call: Call, word: str) -> tuple[str, ...]:
+def _behind(call: ProgramCall, word: str) -> tuple[str, ...]:
     return call.words[call.words.index(word) + 1 :]
 
 
@@ -83,7 +84,7 @@ def _git_setting(commands: Commands, name: str, value: str) -> None:
         commands.doubt("git takes settings or programs from elsewhere")
 
 
-def texts(commands: Commands, call: Call) -> None:
+def texts(commands: Commands, call: ProgramCall) -> None:
     """Follows the commands in the options of programs that have other work."""
     name = {"gtar": "tar", "bsdtar": "tar"}.get(call.program, call.program)
     found = [each[1] for word in call.words[1:] if name in _LIKE_SSH and (each := _P["ssh_command"].match(word))]
@@ -92,15 +93,15 @@ def texts(commands: Commands, call: Call) -> None:
         commands.inner(text.removeprefix("exec="), via=(*call.via, name), given=call.given)
 
 
-def cargo(commands: Commands, call: Call) -> None:
+def cargo(commands: Commands, call: ProgramCall) -> None:
     """Follows the commands that `cargo watch` runs at each change."""
     if call.operands[:1] == ("watch",):
         texts(commands, call)
     guess(commands, call)
 
 
-def make(commands: Commands, call: Call) -> None:
-    """Follows a makefile that is no file: from a pipe, a substitution or an option."""
+def make(commands: Commands, call: ProgramCall) -> None:
+    """Follows a makefile from a pipe, a substitution or an option."""
     for text in call.values_of("--eval", "-E"):
         _makefile(commands, text)
     for word in call.words[1:]:
@@ -127,8 +128,8 @@ def _makefile(commands: Commands, text: str) -> None:
             )
 
 
-def terminal(commands: Commands, call: Call) -> None:
-    """Follows a command in a terminal of its own: tmux, screen, xterm -e."""
+def terminal(commands: Commands, call: ProgramCall) -> None:
+    """Follows a command in another terminal: tmux, screen, xterm -e."""
     if call.program == "tmux":
         for index, word in enumerate(call.words[1:], 1):
             if " " in word.strip():
@@ -146,3 +147,97 @@ def terminal(commands: Commands, call: Call) -> None:
                 next(rest, None)
     elif mark := next((each for each in ("-e", "--") if each in call.words), None):
         go_on(commands, call, call.words[call.words.index(mark) + 1 :])
+
+
+def editor(commands: Commands, call: ProgramCall) -> None:
+    """Follows the commands that an editor gets at its start, or in its input: a command that is not known is unsure."""
+    lines = [*_of_editor(call.words[1:])]
+    takes_lines = call.program in ("ed", "ex")
+    if takes_lines or any(re.fullmatch(r"-\w*[es]s?\w*|-", word) for word in call.words[1:]):
+        lines += (call.stdin.text or "").splitlines()
+        if call.stdin.is_given and call.stdin.text is None and "file" not in call.stdin.kinds:
+            commands.doubt("an editor gets its commands from another program")
+    is_typing = False
+    for line in lines:
+        if is_typing and takes_lines:
+            is_typing = line != "."
+            continue
+        is_typing = re.fullmatch(r"[\d$.,]*[aic]", line.strip()) is not None
+        _edited(commands, call, line)
+
+
+def _of_editor(words: tuple[str, ...]) -> Iterator[str]:
+    """The commands in the options: `+CMD`, `-c CMD`, `-sc CMD`, `-cCMD`, `--cmd CMD`."""
+    for word, following in pairwise((*words, "")):
+        if word.startswith("+"):
+            yield word[1:]
+        elif word == "--cmd":
+            yield following
+        elif found := re.match(r"-[A-Za-z]*?c(.*)", word, re.DOTALL):
+            yield found[1] or following
+
+
+def _edited(commands: Commands, call: ProgramCall, line: str) -> None:
+    via = (*call.via, "vim")
+    text = _P["range"].sub("", line, count=1)
+    while (found := _P["modifier"].match(text) or _P["for_lines"].match(text)) is not None and found.end():
+        text = _P["range"].sub("", text[found.end() :], count=1)
+    if found := _P["executed"].fullmatch(text.strip()):
+        _edited(commands, call, found[2])
+    elif found := _P["program"].match(text):
+        commands.inner(found[1], via=via)
+    elif found := _P["write"].match(text):
+        commands.emit(("tee", found[1].split("|")[0].strip()), via=via)
+    elif not _is_plain(text):
+        commands.doubt("an editor runs code")
+    elif found := _P["read"].match(text):
+        commands.emit(("cat", found[1].split("|")[0].strip()), via=via)
+    substitution = _SUBSTITUTION.match(text)
+    rest = text[substitution.end() :] if substitution else text
+    if "|" in rest and not _P["program"].match(text):
+        _edited(commands, call, rest.partition("|")[2])
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a command of an editor starts nothing."""
+    if re.match(r"(?:w(?:rite)?|r(?:ead)?)!?$", text):
+        return True
+    if not (_P["harmless"].match(text) or _P["read"].match(text)) or _P["option"].match(text) or "\\=" in text:
+        return False
+    if re.match(r"[A-Z]", text):
+        return "!" not in text.partition(" ")[2]
+    found = _P["expression"].match(text)
+    if found is None:
+        return True
+    if text.startswith("norm"):
+        return not re.search(r"[:!@]", found[1])
+    return is_harmless(re.sub(r"\b[gbwstlav]:", "", found[1]))
+
+
+def debugger(commands: Commands, call: ProgramCall) -> None:
+    """Follows the commands that a debugger gets: those for a shell, and any that is not known is unsure."""
+    words, via = call.words[1:], (*call.via, call.program)
+    for word, following in pairwise((*words, "")):
+        name, equals, value = word.partition("=")
+        line = value if equals else following
+        if name not in _DEBUGGER_OPTIONS:
+            continue
+        if found := _DEBUGGER_SHELL.match(line):
+            commands.inner(found[1], via=via)
+        elif not _P["debugger_harmless"].match(line) or _P["debugger_calls"].search(line):
+            commands.doubt("a debugger runs code")
+    if mark := next((each for each in ("--args", "--") if each in words), None):
+        rest = words[words.index(mark) + 1 :]
+        if rest[1:]:
+            commands.emit(rest, stdin=call.stdin, via=via)
+    guess(commands, call)
+
+
+def database(commands: Commands, call: ProgramCall) -> None:
+    """Follows the shell of a database: the commands behind its marks, and SQL that starts programs or writes files."""
+    guess(commands, call)
+    for word in call.words[1:]:
+        if found := _P["pager"].match(word):
+            commands.inner(found[1], via=(*call.via, call.program))
+    if any(map(_P["leaves"].search, (*call.pieces, *call.words[1:]))):
+        commands.doubt("a database starts a program, or writes a file")

@@ -13,16 +13,15 @@ from functools import cached_property
 
 from hookline.guards.facts import data, patterns
 from hookline.guards.path_kinds import is_secret
-from hookline.guards.shell_eval.calls import Call
+from hookline.guards.shell_eval.calls import ProgramCall
 from hookline.guards.shell_eval.commands import Commands
-from hookline.guards.shell_eval.interpreters import pieces
-from hookline.guards.shell_eval.literals import Code, Literal
+from hookline.guards.shell_eval.programs.interpreters import Code, Literal, pieces
 from hookline.guards.shell_eval.words import SECRET, UNKNOWN, is_known
 from hookline.protocol.text.secret_names import is_secret_variable
 
 _P = patterns("code")
 _HARMLESS = frozenset(data("languages")["harmless"].split())
-# What code does, and what all has to stand in it; rules know the names as programs.
+# Effects of code, with the patterns that must all match; rules use the names as programs.
 _SIGNS = {
     "reverse-shell": ("connects", "hands_over"),
     "escape-shell": ("hands_shell",),
@@ -40,7 +39,7 @@ _LONGEST_PATH = 1024
 _AWKS = frozenset(("awk", "gawk", "mawk", "nawk", "original-awk"))
 _POWERSHELL = frozenset(("pwsh", "powershell"))
 _NODE = frozenset(("node", "nodejs", "bun", "deno"))
-# What starts a program is known in these; in others any text may be a command.
+# The functions that start programs are known in these languages; in others any text may be a command.
 _WELL_READ = _AWKS | _NODE | {"python", "pypy", "perl", "ruby", "php", "lua", "luajit"}
 _WITHOUT_PARENTHESES = frozenset(("perl", "ruby", "php", "raku", "osascript"))
 _EVALUATES = frozenset(("eval", "evalScript", "Function", "instance_eval", "class_eval", "module_eval", "loadstring"))
@@ -49,7 +48,7 @@ _INPUT_FILES = frozenset(("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "php://s
 _OTHER_OWNERS = frozenset(
     ("asyncio", "re", "RegExp", "self", "this", "cursor", "cur", "conn", "db", "df", "pd", "loop", "model")
 )
-# These names mean something else, too: only with these modules do they start a program.
+# These names have several meanings; with these modules they start a program.
 _NEEDS = {
     **dict.fromkeys(("run", "call"), re.compile(r"\bsubprocess\b|\bsh\b")),
     "execute": re.compile(r"\bos\s*\.\s*execute\b"),
@@ -57,7 +56,7 @@ _NEEDS = {
 }
 
 
-def follow(commands: Commands, call: Call) -> None:
+def follow(commands: Commands, call: ProgramCall) -> None:
     """Adds what the code that a call gives to an interpreter does."""
     for stream, language in pieces(commands, call):
         if not stream.is_given:
@@ -121,7 +120,7 @@ def is_harmless(text: str) -> bool:
 
 def prints_environment(given: Code) -> bool:
     """Whether a piece of code may print all variables."""
-    # What a literal takes values from is code, too, and a name may be given as a text.
+    # Values inside a literal come from code, and a name may be given as a text.
     texts = (each.text for each in given.literals if not each.is_plain or each.text in ("environ", "environb", "env"))
     code = " ".join((given.text, *texts))
     if not _P["environment_hint"].search(code) or not _P["environment"].search(code) or not _P["prints"].search(code):
@@ -254,7 +253,7 @@ def _sed(commands: Commands, text: str) -> None:
 
 
 def _started(commands: Commands, code: Code, language: str) -> None:
-    """Reads the programs that code starts; what is no literal is unsure."""
+    """Reads the programs that code starts; arguments that are not literals are unsure."""
     started = [*_run_by_language(code, language), *_opened(code, language)]
     for found in _P["starts"].finditer(code.text):
         if not _is_meant(found, code, language):

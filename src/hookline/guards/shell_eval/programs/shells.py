@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 
 from hookline.guards.facts import patterns
-from hookline.guards.shell_eval.calls import Call, Stream
+from hookline.guards.shell_eval.calls import ProgramCall, Stream
 from hookline.guards.shell_eval.commands import Commands, is_run
 from hookline.guards.shell_eval.grammar import shell_grammar
-from hookline.guards.shell_eval.prefixes import rest_behind, taken
+from hookline.guards.shell_eval.programs.prefixes import rest_behind, taken
 from hookline.guards.shell_eval.words import OUTPUT, UNKNOWN, counted, is_known
 
 _P = patterns("programs")
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _DESCRIPTOR = re.compile(r"(?:/dev|/proc/(?:self|\d+))/fd/\d+")
 
 
-def shell(commands: Commands, call: Call) -> Stream | None:
+def shell(commands: Commands, call: ProgramCall) -> Stream | None:
     """Follows a shell: its -c, its script, or what it reads from a pipe."""
     grammar = shell_grammar(call.program)
     parts = taken(commands, call, grammar)
@@ -38,14 +38,14 @@ def shell(commands: Commands, call: Call) -> Stream | None:
     return run_file(commands, call, rest[0])
 
 
-def run_file(commands: Commands, call: Call, file: str, *, is_same_shell: bool = False) -> Stream | None:
+def run_file(commands: Commands, call: ProgramCall, file: str, *, is_same_shell: bool = False) -> Stream | None:
     """A script. One that this command has not written is taken as it is: it is a file like any program."""
     if OUTPUT in file:
         return run_stream(commands, commands.substituted)
     if file in STDIN:
         return run_stream(commands, call.stdin)
     if _DESCRIPTOR.fullmatch(file):
-        commands.doubt("a shell runs what stands in a descriptor")
+        commands.doubt("a shell runs the content of a descriptor")
     if (written := commands.written(call.path(file))) is not None:
         return run_stream(commands, written, is_same_shell=is_same_shell)
     return None
@@ -64,7 +64,7 @@ def run_stream(commands: Commands, stream: Stream, *, is_same_shell: bool = Fals
     return None
 
 
-def evaluate(commands: Commands, call: Call) -> Stream | None:
+def evaluate(commands: Commands, call: ProgramCall) -> Stream | None:
     """Follows eval, which changes variables of this shell."""
     text = " ".join(word for word in call.words[1:] if word != "--")
     if is_known(text):
@@ -76,7 +76,7 @@ def evaluate(commands: Commands, call: Call) -> Stream | None:
     return commands.inner(text, call.stdin, given=call.given | {"unknown"}, is_same_shell=True)
 
 
-def source(commands: Commands, call: Call) -> Stream | None:
+def source(commands: Commands, call: ProgramCall) -> Stream | None:
     """Follows a script that the shell reads itself: it may set any variable."""
     if not call.operands:
         return None
@@ -87,7 +87,7 @@ def source(commands: Commands, call: Call) -> Stream | None:
     return output
 
 
-def cd(commands: Commands, call: Call) -> None:
+def cd(commands: Commands, call: ProgramCall) -> None:
     """Follows a change of the directory."""
     target = call.operands[0] if call.operands else commands.home
     is_searched = commands.values("CDPATH") is not None or any(each.startswith("CDPATH=") for each in call.assigned)
@@ -95,11 +95,11 @@ def cd(commands: Commands, call: Call) -> None:
     commands.change_directory(UNKNOWN if is_elsewhere else target)
 
 
-def declare(commands: Commands, call: Call) -> None:
+def declare(commands: Commands, call: ProgramCall) -> None:
     """Notes variables. Attributes may change their values, and a reference writes to another one."""
     flags = call.flags
     if not all(is_known(word.partition("=")[0]) for word in call.operands):
-        commands.forget()  # nobody knows which names these words have
+        commands.forget()  # the names in these words are unknown
     for name, value in _assignments(call):
         if not flags.isdisjoint(("-n", "-i", "-l", "-u", "-c", "+n")):
             commands.refer(name)
@@ -116,54 +116,54 @@ def declare(commands: Commands, call: Call) -> None:
         commands.forget(*[word for word in call.operands if "=" not in word] or ["_"])
 
 
-def write_variables(commands: Commands, call: Call) -> None:
-    """Programs of the shell that write to the variables that their words name."""
+def write_variables(commands: Commands, call: ProgramCall) -> None:
+    """Follows builtins that write to the variables that their words name."""
     names = {found for word in call.words[1:] for found in _NAME.findall(word.partition("[")[0])}
     if not all(map(is_known, call.words)):
         commands.forget()
     commands.forget(*names or ("_",))
 
 
-def printf(commands: Commands, call: Call) -> None:
+def printf(commands: Commands, call: ProgramCall) -> None:
     """Follows `printf -v NAME`."""
     if len(call.words) > 1 and call.words[1].startswith("-v"):
         name = (call.words[1][2:] or next(iter(call.words[2:]), "")).partition("[")[0]
         commands.forget(name) if is_known(name) else commands.forget()
 
 
-def let(commands: Commands, call: Call) -> None:
+def let(commands: Commands, call: ProgramCall) -> None:
     """Follows a calculation."""
     commands.forget(*(name for word in call.words[1:] for name in counted(word)), "_")
 
 
-def wait(commands: Commands, call: Call) -> None:
+def wait(commands: Commands, call: ProgramCall) -> None:
     """Follows `wait -p NAME`."""
     if any(word.startswith("-p") for word in call.words[1:]):
         write_variables(commands, call)
 
 
-def alias(commands: Commands, call: Call) -> None:
+def alias(commands: Commands, call: ProgramCall) -> None:
     """Stores an alias and its text."""
     for name, text in _assignments(call):
         commands.alias(name, text)
         commands.inner(text)
 
 
-def hash_(commands: Commands, call: Call) -> None:
+def hash_(commands: Commands, call: ProgramCall) -> None:
     """Follows `hash -p FILE NAME`, which makes a word another program."""
     if "-p" in call.flags and len(call.operands) > 1:
         for name in call.operands[1:]:
             commands.alias(name, call.operands[0])
 
 
-def _assignments(call: Call) -> Iterator[tuple[str, str]]:
+def _assignments(call: ProgramCall) -> Iterator[tuple[str, str]]:
     for word in call.operands:
         name, equals, value = word.partition("=")
         if equals:
             yield name, value
 
 
-def read(commands: Commands, call: Call) -> None:
+def read(commands: Commands, call: ProgramCall) -> None:
     """Notes the variables that are read from a pipe: its line, if it is a literal and no option changes it."""
     text = call.stdin.text
     names = [word for word in call.operands if _NAME.fullmatch(word)]
@@ -175,7 +175,7 @@ def read(commands: Commands, call: Call) -> None:
         commands.forget("REPLY", *names)
 
 
-def set_(commands: Commands, call: Call) -> None:
+def set_(commands: Commands, call: ProgramCall) -> None:
     """Notes the positional parameters."""
     if call.operands:
         commands.assign("@", *call.operands)
@@ -184,12 +184,12 @@ def set_(commands: Commands, call: Call) -> None:
         commands.assign(str(index), word)
 
 
-def shift(commands: Commands, _: Call) -> None:
+def shift(commands: Commands, _: ProgramCall) -> None:
     """Makes the positional parameters unknown."""
     commands.forget("@", "*", *map(str, range(10)))
 
 
-def trap(commands: Commands, call: Call) -> Stream | None:
+def trap(commands: Commands, call: ProgramCall) -> Stream | None:
     """Follows the command that a signal starts, at any time: it may set any variable that it names."""
     if not call.operands or call.operands[0] == "-":
         return None
@@ -200,6 +200,6 @@ def trap(commands: Commands, call: Call) -> Stream | None:
     return commands.inner(call.operands[0], given=call.given)
 
 
-def later(commands: Commands, call: Call) -> Stream | None:
+def later(commands: Commands, call: ProgramCall) -> Stream | None:
     """Programs that run later what they are given now."""
     return run_stream(commands, call.stdin)

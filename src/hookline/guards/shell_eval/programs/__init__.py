@@ -1,0 +1,1 @@
+"""Readers for programs that run other commands: wrappers, shells, tools, interpreters."""
