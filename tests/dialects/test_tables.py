@@ -72,6 +72,15 @@ def test_claude_code_hooks_are_told_tools_and_arguments_in_its_words(
     assert (given["tool_name"], given["tool_input"]) == (theirs, hook_input)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("arguments", [["rm", "-rf"], "rm -rf"])
+def test_arguments_that_are_not_an_object_are_not_shown_as_empty(dialect: Dialect, arguments: Any) -> None:
+    """A guard sees what the tool was called with."""
+    for ours in (HookEventName.BEFORE_TOOL, HookEventName.AFTER_TOOL):
+        fields = {**FACTS, "tool_name": "run_shell_command", "tool_input": arguments, "tool_response": {}}
+        assert dialect.hook_input(dialect.event(ours, None, fields))["tool_input"] == arguments
+
+
 def test_a_call_has_the_same_id_before_and_after_it_ran() -> None:
     """Scripts join the two events by tool_use_id."""
     response = {"llmContent": "ok", "returnDisplay": "ok"}

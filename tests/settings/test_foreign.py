@@ -391,6 +391,27 @@ def test_a_running_program_notices_changes(place: Place) -> None:
     assert commands(refreshed(config)) == ["b", "a", "c", "d"]
 
 
+def test_a_directory_that_can_not_be_listed_is_an_error(place: Place) -> None:
+    """The guards in it are lost, which must not look as if there were none."""
+    place.ask_for("claude")
+    directory = place.root / "etc/claude-code/managed-settings.d"
+    directory.parent.mkdir(parents=True)
+    directory.symlink_to(directory)
+    (problem,) = Config(place.project).get_problems()
+    assert (problem.origin, problem.is_error) == (str(directory), True)
+    assert "can't be listed" in problem.message
+
+
+def test_a_list_of_plugins_that_can_not_be_read_is_an_error(place: Place) -> None:
+    """Claude Code reads an object there."""
+    place.ask_for("claude")
+    place.plugin("guard")
+    place.write("home/.claude/settings.json", {"enabledPlugins": ["guard@m"]})
+    (problem,) = Config(place.project).get_problems()
+    assert (problem.path, problem.is_error) == ("enabledPlugins", True)
+    assert "is an array, expected an object" in problem.message
+
+
 def test_a_running_program_notices_another_agent(place: Place) -> None:
     """When the user's file names it, and when it no longer does."""
     place.write("home/.codex/hooks.json", events("PreToolUse", "a"))

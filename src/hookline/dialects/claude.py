@@ -60,7 +60,7 @@ def tool_fields(event: DialectEvent, tool: Tool) -> dict[str, Any]:
     # The same call has the same id before and after it ran; the model's own id is not known here.
     call = [event.fields.get("session_id"), tool.ours, event.fields.get("tool_input")]
     digest = hashlib.sha256(stringify_json(call)).hexdigest()
-    theirs = tool.agent_arguments(event.arguments, event.cwd)
+    theirs = event.arguments_for(tool)
     result: dict[str, Any] = {"tool_name": tool.theirs, "tool_input": theirs, "tool_use_id": f"toolu_{digest[:24]}"}
     if event.theirs == "PermissionRequest":
         del result["tool_use_id"]
@@ -76,7 +76,7 @@ def _of_tool(event: DialectEvent) -> dict[str, Any]:
     error = error_of_result(response)
     if error is not None:
         return {**result, "error": error if tool.theirs != "Bash" else text_of_result(response) or error}
-    return {**result, "tool_response": tool.response(result["tool_input"], text_of_result(response))}
+    return {**result, "tool_response": tool.response(object_in(result, "tool_input"), text_of_result(response))}
 
 
 _OWN_FIELDS: Mapping[HookEventName, Callable[[DialectEvent], dict[str, Any]]] = {

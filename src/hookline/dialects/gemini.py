@@ -22,7 +22,7 @@ def hook_input(event: DialectEvent) -> dict[str, Any]:
     result = dict(event.fields)
     if event.ours in TOOL_EVENTS:
         tool = GEMINI.tool(event.tool_name)
-        result |= {"tool_name": tool.theirs, "tool_input": tool.agent_arguments(event.arguments, event.cwd)}
+        result |= {"tool_name": tool.theirs, "tool_input": event.arguments_for(tool)}
     return result
 
 

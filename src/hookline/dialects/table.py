@@ -156,6 +156,11 @@ class DialectEvent(msgspec.Struct, frozen=True, kw_only=True):
         given = self.fields.get("tool_input")
         return given if isinstance(given, Mapping) else {}
 
+    def arguments_for(self, tool: Tool) -> Any:
+        """Return the arguments in the agent's format; a value that is not an object stays as it is."""
+        given = self.fields.get("tool_input")
+        return tool.agent_arguments(given, self.cwd) if isinstance(given, Mapping) else given
+
     @property
     def cwd(self) -> str:
         """The directory in which the agent works."""

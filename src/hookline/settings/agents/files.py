@@ -12,7 +12,7 @@ from hookline.dialects.registry import FOREIGN_DIALECTS, dialect_of
 from hookline.protocol.constants import ConfigSource
 from hookline.settings.agents.plugins import plugin_layers
 from hookline.settings.decode.settings import decode_settings
-from hookline.settings.read.files import Layer, read_layer
+from hookline.settings.read.files import NOTHING_RUNS, Layer, Problem, read_layer
 from hookline.settings.read.merge import authority
 from hookline.settings.read.source import FileWatch
 
@@ -71,8 +71,14 @@ def read_as(dialect: str, path: Path, source: ConfigSource, *, is_guest: bool = 
 def _agent_layers(dialect: str, project: Path, environ: Mapping[str, str], watch: FileWatch) -> Iterator[Layer]:
     found: list[Layer] = []
     for file, path in agent_paths(dialect, project, environ):
-        files = _files_in(path, watch) if file.is_directory else [path]
-        found += [watch.read(each, _reader(file)) for each in files]
+        try:
+            files = _files_in(path, watch) if file.is_directory else [path]
+        except OSError as error:
+            message = f"can't be listed ({error.strerror}), {NOTHING_RUNS}; check its permissions"
+            problem = Problem(origin=str(path), path="", message=message, is_error=True)
+            found.append(Layer(source=file.source, origin=str(path), dialect=dialect, problems=(problem,)))
+        else:
+            found += [watch.read(each, _reader(file)) for each in files]
     yield from map(_in_our_shape, found)
     if dialect == "claude":
         for layer in plugin_layers(found, project, agent_home(dialect, environ) / "plugins", watch):
@@ -97,7 +103,7 @@ def _files_in(directory: Path, watch: FileWatch) -> list[Path]:
     watch.watch(directory)
     try:
         return sorted(path for path in directory.iterdir() if path.suffix == ".json")
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from hookline.protocol.answers import kind_of
 from hookline.protocol.constants import ConfigSource
 from hookline.settings.read.files import Layer, read_layer
 from hookline.settings.read.merge import by_authority
@@ -19,6 +20,11 @@ def plugin_layers(settings: Sequence[Layer], project: Path, folder: Path, watch:
 
     A plugin has the source and the trust of the most trusted file that enables it.
     """
+    for layer in settings:
+        if not isinstance(given := layer.values.get("enabledPlugins"), Mapping | None):
+            message = f"is {kind_of(given)}, expected an object, so no plugin of it is read; fix it"
+            problem = layer.problem(("enabledPlugins",), message, is_error=True)
+            yield Layer(source=layer.source, origin=layer.origin, dialect="claude", problems=(problem,))
     enabled = _enabled_plugins(settings)
     if not enabled:
         return
