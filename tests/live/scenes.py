@@ -152,7 +152,6 @@ SCENES: Mapping[str, Scene] = {
                 "BeforeToolSelection", toolConfig={"mode": "ANY", "allowedFunctionNames": ["search_file_content"]}
             )
         },
-        may_run=True,
         only=GEMINI,
     ),
     "response": Scene(
@@ -181,7 +180,7 @@ SCENES: Mapping[str, Scene] = {
     ),
     "too-slow": Scene(
         hooks={"BeforeTool": "sleep 8"},
-        break_it=changed(r'"(timeout|timeoutSec)":60', r'"\1":2'),
+        break_it=changed(r'"(timeout|timeoutSec)": 60', r'"\1": 2'),
         events="BeforeTool",
         unless=LATE,
     ),
