@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hookline.apps.cli.main import COMMANDS, load_command, main
+from hookline.apps.cli.main import COMMANDS, load_command
 from hookline.protocol.text.secret_names import SECRET_NAMES
 from hookline.settings.decode import schema
 
@@ -317,32 +317,6 @@ def test_every_command_that_is_shown_exists() -> None:
             if word.startswith("-") and len(word) > 1 and word.partition("=")[0] not in options
         ]
     assert unknown == []
-
-
-def test_the_lists_of_commands_work(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that docs/testing.md lists without output run in a project with a trusted guard, cases and a log."""
-    site = own_home / "site"
-    site.mkdir()
-    monkeypatch.chdir(site)
-    assert [main(["init"]), main(["trust", "--all", "--yes"])] == [0, 0]
-    for file in (".env", "notes.txt"):
-        call = {"tool_name": "read_file", "tool_input": {"file_path": file}}
-        main(["fire", "BeforeTool", "--input", json.dumps(call)])
-    cases = '[[case]]\nname = "secrets"\ntool = "read_file"\narguments.file_path = ".env"\nexpect = "blocked"\n'
-    for name in (".llxprt/guard.hooks.toml", "real.hooks.toml"):
-        (site / name).write_text(cases)
-    for name in ("hooks.json", "new.json"):
-        (site / name).write_text((site / ".llxprt" / "settings.json").read_text())
-    done = []
-    for line in re.findall(r"^    hookline (.*)$", (ROOT / "docs" / "testing.md").read_text(), re.MULTILINE):
-        command = re.split(r" {2,}", line)[0]
-        if "--watch" in command or "--follow" in command:
-            continue  # they go on until they are interrupted; tests/apps/cli/commands has them
-        for placeholder, real in (("FILE…", "real.hooks.toml"), ("FILE", "out.xml"), ("TEXT", "secrets")):
-            command = command.replace(placeholder, real)
-        assert (command, main(shlex.split(command))) == (command, 0)
-        done.append(command)
-    assert len(done) >= 10
 
 
 def test_trying_hooks_leaves_nothing_in_the_log(own_home: Path) -> None:

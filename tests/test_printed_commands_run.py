@@ -6,7 +6,6 @@
 import io
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from unittest.mock import patch
 
 import pytest
 from tests.apps.cli.test_printed_commands import MENTIONS, filled
+from tests.command_site import make_site
 from tests.conftest import Person
 from tests.warm import run
 
@@ -198,40 +198,8 @@ def words_of(command: str, run_id: str, key: str) -> list[str]:
 
 @pytest.fixture
 def site(own_home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> str:
-    """A project with a trusted guard, case files, settings of other agents, a log, and git; the id of a run."""
-    place = own_home / "site"
-    place.mkdir()
-    (own_home / "other" / ".git").mkdir(parents=True)
-    monkeypatch.chdir(place)
-    assert main(["init"]) == 0
-    settings = Path(".llxprt/settings.json")
-    settings.write_text(settings.read_text().replace('"name": "guard-secrets"', '"name": "guard"'))
-    cases = Path(".llxprt/guard-secrets.hooks.toml")
-    cases.write_text(cases.read_text().replace('"guard-secrets"', '"guard"'))
-    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "x"]):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True)
-    assert main(["trust", "--all", "--yes"]) == 0
-    for file in (".env", "notes.txt"):
-        called = {"tool_name": "read_file", "tool_input": {"file_path": file}}
-        main(["fire", "BeforeTool", "--input", json.dumps(called)])
-    Path("input.json").write_text(json.dumps(called))
-    case = '[[case]]\nname = "secrets"\ntool = "read_file"\narguments.file_path = ".env"\nexpect = "blocked"\n'
-    for name in (".llxprt/guard.hooks.toml", "real.hooks.toml", "guard.hooks.toml"):
-        Path(name).write_text(case)
-    Path("new.json").write_text(settings.read_text())
-    Path("old-settings.json").write_text(settings.read_text())
-    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}]}
-    Path("hooks.json").write_text(json.dumps({"hooks": hooks}))
-    Path(".claude").mkdir()
-    Path(".claude/settings.json").write_text(json.dumps({"hooks": hooks}))
-    Path("guards").mkdir()
-    Path("guards/settings.json").write_text(settings.read_text())
-    capfd.readouterr()
-    main(["log", "--json", "--decision", "blocked"])
-    run_id = str(json.loads(capfd.readouterr().out.splitlines()[0])["id"])
-    main(["log", "--verify", "--save", "heads"])
-    Path("old.jsonl").write_bytes((own_home.parent / "state" / "hooks.jsonl").read_bytes())
-    return run_id
+    """The project; the id of a run."""
+    return make_site(own_home, monkeypatch, capfd, guard="guard")
 
 
 @pytest.mark.req("CLAIM-007")

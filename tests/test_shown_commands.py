@@ -1,17 +1,16 @@
 """Every command that the documentation shows is run: here, by the test of its page, or not, for a reason."""
 
 import io
-import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from tests.command_site import make_site
 from tests.test_docs import shown_commands
 
 from hookline.apps.cli.main import main
@@ -85,7 +84,7 @@ PLACEHOLDERS = {
     "FILE…": "real.hooks.toml",
     "TEXT": "secrets",
     "ID": "{run}",
-    "FILE": "head",
+    "FILE": "heads",
     "20": "2",
 }
 FIRE = "fire BeforeTool --input"
@@ -120,35 +119,9 @@ def words_of(command: str, run: str) -> list[str]:
 
 @pytest.fixture
 def site(own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
-    """A project with a trusted guard, case files, settings of other agents, a log, and git; the id of a run."""
-    place = own_home / "site"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    assert main(["init"]) == 0
-    for words in (["git", "init", "-q", "-b", "main"], ["git", "add", "."]):
-        subprocess.run(words, check=True)
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run(["git", *identity, "commit", "-qm", "x"], check=True)
-    assert main(["trust", "--all", "--yes"]) == 0
-    for file in (".env", "notes.txt"):
-        main(
-            ["fire", "BeforeTool", "--input", json.dumps({"tool_name": "read_file", "tool_input": {"file_path": file}})]
-        )
-    case = '[[case]]\nname = "secrets"\ntool = "read_file"\narguments.file_path = ".env"\nexpect = "blocked"\n'
-    for name in (".llxprt/guard.hooks.toml", "real.hooks.toml"):
-        Path(name).write_text(case)
-    for name in ("hooks.json", "new.json", "old-settings.json"):
-        Path(name).write_text(Path(".llxprt/settings.json").read_text())
-    capsys.readouterr()
-    main(["log", "--json", "--decision", "blocked"])
-    run = str(json.loads(capsys.readouterr().out.splitlines()[0])["id"])
-    main(["log", "head"])
-    Path("head").write_text(capsys.readouterr().out)
-    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}]}
-    Path(".claude").mkdir()
-    Path(".claude/settings.json").write_text(json.dumps({"hooks": hooks}))
-    log = own_home.parent / "state" / "hooks.jsonl"
-    Path("session.jsonl").write_bytes(log.read_bytes())
+    """The project, with hooks of the page in hooks.json; the id of a run."""
+    run = make_site(own_home, monkeypatch, capsys, guard="guard-secrets")
+    Path("hooks.json").write_text(Path(".llxprt/settings.json").read_text())
     return run
 
 

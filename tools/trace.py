@@ -12,13 +12,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-INTRODUCTION = """\
-# Traceability
-
-Which tests prove which requirement of [requirements.md](requirements.md); one named without a case does so with all.
-Written by `python tools/trace.py --write`, never by hand.
-
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +84,6 @@ class Trace:
         if pending:
             yield f"  pending: {', '.join(pending)}"
 
-    def page(self) -> str:
-        """The whole of docs/traceability.md."""
-        lines = []
-        for name, where in sorted(self.requirements.live.items()):
-            none = "pending with the agent" if where == "agent" else "no test"
-            lines.append(f"- **{name}**" if name in self.tests else f"- **{name}**: {none}")
-            lines += [f"  - `{test}`" for test in sorted(self.tests.get(name, ()))]
-        return INTRODUCTION + "\n".join(lines) + "\n"
-
 
 # An id, such as HOOK-092, begins a row of a table.
 _ROW = re.compile(r"\| [A-Z]+-[A-Z0-9-]+[a-z]? \|")
@@ -145,19 +129,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, epilog="Exit code: 0 without gaps, 1 with gaps.")
     parser.add_argument("--requirements", type=Path, default=ROOT / "docs" / "requirements.md", metavar="FILE")
     parser.add_argument("--tests", type=Path, default=ROOT / "tests", metavar="DIR")
-    parser.add_argument("--write", action="store_true", help="write traceability.md beside the requirements")
-    parser.add_argument("--check-page", action="store_true", help="fail also when traceability.md is out of date")
     options = parser.parse_args(arguments)
 
     trace = Trace(read_requirements(options.requirements), collect_markers(options.tests))
     print("\n".join(trace.report()))
-    page = options.requirements.with_name("traceability.md")
-    if options.write:
-        page.write_text(trace.page(), encoding="utf-8")
-    stale = options.check_page and not (page.exists() and page.read_text(encoding="utf-8") == trace.page())
-    if stale:
-        print(f"  out of date: {page}; run tools/trace.py --write")
-    return 1 if trace.missing or trace.strangers or stale else 0
+    return 1 if trace.missing or trace.strangers else 0
 
 
 if __name__ == "__main__":

@@ -39,19 +39,14 @@ class ScratchProject:
 
     root: Path
 
-    @property
-    def page(self) -> Path:
-        """The generated page."""
-        return self.root / "docs" / "traceability.md"
-
-    def trace(self, test_file: str, *options: str, requirements: str = REQUIREMENTS) -> tuple[int, list[str]]:
-        """Runs the tool; gives its exit code and what it said."""
+    def trace(self, test_file: str, requirements: str = REQUIREMENTS) -> tuple[int, list[str]]:
+        """Run the tool and return its exit code and its output."""
         (self.root / "docs" / "requirements.md").write_text(requirements)
         (self.root / "tests" / "test_it.py").write_text(dedent(test_file))
-        # The options of the run that we are part of are none of the scratch project's.
+        # The scratch project does not get the options of this run.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        command = [sys.executable, str(TRACE), "--requirements", "docs/requirements.md", "--tests", "tests", *options]
+        command = [sys.executable, str(TRACE), "--requirements", "docs/requirements.md", "--tests", "tests"]
         done = subprocess.run(
             command,
             cwd=self.root,
@@ -133,39 +128,6 @@ def test_a_marker_with_a_wrong_id_fails(project: ScratchProject, name: str, prob
             f"  {problem}: {name} (tests/test_it.py::test_wrong)",
         ],
     )
-
-
-def test_write_makes_the_page(project: ScratchProject) -> None:
-    """`--write` lists the tests of every requirement, sorted; a marker of one case names that case."""
-    project.trace(ALL_ENGINE_IDS, "--write")
-    assert project.page.read_text().partition("\n\n- ")[2].splitlines() == [
-        "**DELTA-HBUS-001**: pending with the agent",
-        "- **HOOK-001**",
-        "  - `tests/test_it.py::test_cases`",
-        "- **HOOK-016a**",
-        "  - `tests/test_it.py::test_cases[one]`",
-    ]
-
-
-def test_the_page_is_only_written_on_request(project: ScratchProject) -> None:
-    """Without `--write` nothing is written, and a page that is out of date does not fail."""
-    assert project.trace(ALL_ENGINE_IDS)[0] == 0
-    assert not project.page.exists()
-
-
-def test_check_page_accepts_a_fresh_page(project: ScratchProject) -> None:
-    """`--check-page` passes on the page that `--write` has just made."""
-    project.trace(ALL_ENGINE_IDS, "--write")
-    assert project.trace(ALL_ENGINE_IDS, "--check-page")[0] == 0
-
-
-@pytest.mark.parametrize("written", ["", None], ids=["old", "missing"])
-def test_check_page_fails_on_a_stale_page(project: ScratchProject, written: str | None) -> None:
-    """`--check-page` fails when the page is missing or differs, and prints the remedy."""
-    if written is not None:
-        project.page.write_text(written)
-    code, lines = project.trace(ALL_ENGINE_IDS, "--check-page")
-    assert (code, lines[-1]) == (1, "  out of date: docs/traceability.md; run tools/trace.py --write")
 
 
 def test_tests_that_cannot_be_collected_fail(project: ScratchProject) -> None:

@@ -28,9 +28,21 @@ def test_events_are_counted() -> None:
     for calls, with_resumes, changes, with_returns, modules in traced.values():
         assert with_resumes >= calls > changes >= modules - 1 > 5
         assert with_returns > changes
+    assert_as_described(done.stdout.partition("HookEventHandler.fire_before_tool_event:")[0])
     numbered = re.findall(r"^ +(\d+)  \S+\.(\w+)$", done.stdout, re.MULTILINE)
     assert len(numbered) == sum(calls for calls, *_ in traced.values())
     assert ("1", "execute_tool_with_hooks") in numbered
+
+
+def assert_as_described(trace: str) -> None:
+    """The steps in docs/architecture.md are the functions that one event calls, in this order."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    steps = re.findall(r"^\| \d+ \| `([\w/]+)\.py: (\w+)` \| (?!only )", page, re.MULTILINE)
+    described = [f"{module.replace('/', '.')}.{function}" for module, function in steps]
+    called = iter(re.findall(r"^ +\d+  (\S+)$", trace, re.MULTILINE))
+    # `in` continues behind the function that it found before.
+    assert [function for function in described if function not in called] == []
+    assert len(described) >= 12
 
 
 def test_the_decisions_quote_the_limits() -> None:
