@@ -111,6 +111,8 @@ def test_a_request_is_one_line_in_every_language() -> None:
         b'"exit":2,"output":null,"exit":0',
         b'"output":null,"decision":"deny"',
         b'"output":null,"ok":false',
+        b'"output":null,"exit_code":2',
+        b'"output":{},"exitCode":"2"',
         b'"output":null,"id":"a"',
         b'"output":null,"output":null,"x":"\xff"',
     ],

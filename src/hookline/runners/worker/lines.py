@@ -7,7 +7,7 @@ import msgspec
 
 from hookline.protocol.answers import read_stdout, text_of
 from hookline.protocol.text.json_text import parse_json, stringify_json
-from hookline.protocol.text.near_misses import misspelt_denial, repeated_field
+from hookline.protocol.text.near_misses import misspelt_denial, quoted, repeated_field
 from hookline.runners.process.job import ChildOutcome
 
 MOST_AT_ONCE = 64
@@ -31,6 +31,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _FIELDS = frozenset(_Line.__struct_fields__)
+_EXITS = frozenset({"exitcode", "exitstatus", "returncode", "code", "rc", "status"})
 _decode = msgspec.json.Decoder(_Line).decode
 
 
@@ -117,11 +118,19 @@ def _lenient(line: bytes) -> _Line:
         raise WrongLineError(f"gave an exit that is no number: {shown(line)}")
     output = msgspec.Raw(stringify_json(fields["output"])) if "output" in fields else msgspec.UNSET
     exit_code = msgspec.UNSET if code is None else code
-    denial = misspelt_denial({name: value for name, value in fields.items() if name not in _FIELDS})
+    unread = {name: value for name, value in fields.items() if name not in _FIELDS}
+    denial = misspelt_denial(unread) or _misspelt_exit(unread)
     if denial is not None and not code:
         raise WrongLineError(f"wrote a line with a field that is not read: {denial}: {shown(line)}")
     texts = {name: text_of(fields.get(name)) or "" for name in ("stderr", "error")}
     return _Line(id=fields["id"], output=output, exit=exit_code, **texts)
+
+
+def _misspelt_exit(unread: dict[str, Any]) -> str | None:
+    for name, value in unread.items():
+        if value and name.lower().replace("_", "") in _EXITS:
+            return f'{name} is {quoted(value)}, which is not read; write "exit"'
+    return None
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
