@@ -7,6 +7,8 @@ import sys
 from collections import UserString
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from math import isfinite
 from numbers import Number
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +22,7 @@ _ATOMS = (
     *(str, Number, type(None), UserString, enum.Enum, os.PathLike),
     *(dt.date, dt.time, dt.timedelta),
 )
-_PLAIN = frozenset({str, bool, float, type(None)})
+_PLAIN = frozenset({str, bool, type(None)})
 _BYTES = (bytes, bytearray, memoryview)
 
 
@@ -46,8 +48,8 @@ def why_not_whole(arguments: Any) -> str | None:
 
 
 def _fault(value: Any, depth: int) -> str | None:
-    if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER_BITS:
-        return "is too large a number"
+    if isinstance(value, int | float | Decimal):
+        return _number_fault(value)
     if _is_atom(value):
         return None
     if isinstance(value, _BYTES):
@@ -61,6 +63,12 @@ def _fault(value: Any, depth: int) -> str | None:
     if isinstance(value, type) or not _can_be_taken_apart(value):
         return f"is an object of the type {type(value).__name__}; pass JSON values"
     return None
+
+
+def _number_fault(value: float | Decimal) -> str | None:
+    if isinstance(value, int):
+        return "is too large a number" if value.bit_length() > _LONGEST_NUMBER_BITS else None
+    return None if isfinite(value) else f"is {value}, which hooks would read as null; pass a number, or a text"
 
 
 def _is_atom(value: Any) -> bool:
