@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hookline.engine.event_table import can_block
 from hookline.engine.matcher import match
 from hookline.engine.run import HookRunner
 from hookline.inspect.hooks import trusted_only
@@ -45,7 +44,7 @@ async def reactions(setup: Setup, silent: Sequence[HookEntry]) -> AsyncIterator[
             message = _compare(told, meant, now, then)
         yield setup.at(hook, message, "command")
     for hook in silent:
-        if hook not in suspected and hook.dialect in all_words() and can_block(hook):
+        if hook not in suspected and hook.dialect in all_words():
             told = all_words()[hook.dialect]
             others = [words for words in all_words().values() if words is not told and hook.event in words.events]
             for meant in others:

@@ -49,8 +49,8 @@ class SampleRun:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the hook said nothing at all."""
-        return self.did is Did.PASSES and not self.run.stdout.strip() and not self.run.stderr.strip()
+        """True if the hook answered nothing; on stderr it may have complained about an input that it does not know."""
+        return self.did is Did.PASSES and not self.run.stdout.strip()
 
 
 def by_hook(trials: Sequence[SampleRun]) -> list[tuple[HookEntry, list[SampleRun]]]:

@@ -32,8 +32,6 @@ _COMPARISON = re.compile(r"grep|jq|[=!~]=|=~|\bcase\b|\[\[? ")
 _VISIBLE = re.compile(r"[^\n]")
 _BEFORE = r"""(?:^[ \t]*|(?<=["'`|(\[/^*])|(?<=[=~][ \t])|(?<=\bin[ \t])|(?<=-q[ \t]))"""
 _AFTER = r"""(?=\\?["'`|)\]/$*]|[ \t]*\||[ \t]*(?:[\];]|&&))"""
-# Not `${NAME:-default}`, `get("NAME", default)`, `NAME || default`.
-_NO_DEFAULT = r"""(?!:?-|["']\s*,|["']?[)\]]*\s*(?:\|\||\?\?|//|\bor\b))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +140,7 @@ class _Look:
 
     def _evidence(self, words: Words) -> list[_Evidence]:
         """The names of another agent in the script, without those whose counterpart it has as well."""
-        return [*self._tools(words), *self._events(words), *self._fields(words), *self._variables(words)]
+        return [*self._tools(words), *self._events(words)]
 
     def _tools(self, words: Words) -> Iterator[_Evidence]:
         if self._hook.event not in TOOL_EVENTS or not _MENTIONS_TOOLS.search(self._everything):
@@ -160,28 +158,6 @@ class _Look:
         for name in words.events[self._hook.event]:
             if name in self._named:
                 yield _Evidence("event", name, told[0], *self._named[name])
-
-    def _fields(self, words: Words) -> Iterator[_Evidence]:
-        told = self._told.fields[self._hook.event]
-        known = {told[name] for name in told if name.rpartition(".")[2] in self._everything}
-        for name, ours in words.fields[self._hook.event].items():
-            if name not in told and ours not in known:
-                outer, _, inner = name.rpartition(".")
-                is_read = rf"{outer}\b[^\n;]{{0,40}}?(?<!\w){inner}(?!\w)" if outer else rf"{inner}(?!\w){_NO_DEFAULT}"
-                yield from self._first("field", name, is_read)
-
-    def _variables(self, words: Words) -> Iterator[_Evidence]:
-        known = {*self._told.variables.get(self._hook.event, ()), *self._setup.environ, *self._hook.env}
-        # A script that also has names of the format that it receives handles both.
-        if not self._told.own_name.search(self._everything):
-            for name in sorted(words.variables.get(self._hook.event, frozenset()) - known):
-                yield from self._first("variable", name, rf"{name}(?!\w){_NO_DEFAULT}")
-
-    def _first(self, kind: str, name: str, pattern: str) -> Iterator[_Evidence]:
-        for script in self._scripts:
-            if found := re.search(rf"(?<!\w){pattern}", script.code):
-                yield _Evidence(kind, name, "", script, found.start())
-                return
 
     def _has(self, name: str) -> bool:
         return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._everything) is not None
@@ -227,10 +203,6 @@ def _show(kind: str, found: Sequence[_Evidence], meant: Words) -> str:
     """The use of a name in a script, as the beginning of a sentence."""
     theirs = list(dict.fromkeys(each.theirs for each in found))
     ours = list(dict.fromkeys(each.ours for each in found))
-    if kind == "field":
-        return f"reads {_listed(theirs)}, which only {meant.agent} sends"
-    if kind == "variable":
-        return f"uses {_listed(theirs)}, which only {meant.agent} sets"
     field = _TOOL_FIELD if kind == "tool" else _EVENT_FIELD
     names = "name" if len(theirs) == 1 else "names"
     return f"reads {field} and has {_listed(theirs)}, {meant.agent}'s {names} for {_listed(ours)}"

@@ -8,8 +8,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from hookline.engine.event_table import can_block
+from hookline.engine.matcher import match
 from hookline.inspect.lint.evidence import Did, SampleRun, by_hook
-from hookline.inspect.lint.samples import input_of_hook, make_runner, runs_for, samples, show_sample
+from hookline.inspect.lint.samples import input_of_hook, make_runner, samples, show_sample
 from hookline.inspect.view import Setup
 from hookline.protocol.constants import OWN_DIALECT, HookMode, HookType, OnError
 from hookline.protocol.events import HookEventName
@@ -149,7 +150,7 @@ def is_unproven(hook: HookEntry, trials: Sequence[SampleRun], project_dir: str) 
 
 def _dangerous_calls(hook: HookEntry) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for tool, calls in _DANGEROUS.items():
-        if runs_for(hook, tool):
+        if match(hook, tool):
             yield from ((tool, each) for each in calls)
 
 
@@ -166,7 +167,7 @@ async def unread_inputs(setup: Setup, silent: Iterable[HookEntry]) -> AsyncItera
     """
     runner = make_runner(setup)
     for hook in silent:
-        fields = next((given for subject, given in samples(hook.event, setup) if runs_for(hook, subject)), None)
+        fields = next((given for subject, given in samples(hook.event, setup) if match(hook, subject)), None)
         if fields is None or not can_block(hook) or not _is_plain(hook):
             continue
         told = input_of_hook(hook, fields, setup)

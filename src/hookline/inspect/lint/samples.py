@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hookline.engine.event_table import EVENT_TABLE
-from hookline.engine.matcher import match
 from hookline.engine.run import HookRunner
 from hookline.engine.system import passes_of
 from hookline.inspect.lint.matchers import subjects_of
@@ -65,17 +64,6 @@ def samples(event: HookEventName, setup: Setup) -> Iterator[tuple[str, Fields]]:
         for tool in map(str, subjects_of(event, setup)):
             for arguments in _CALLS.get(tool, ({},)):
                 yield tool, {"tool_name": tool, "tool_input": arguments, **told}
-
-
-def usual_sample(event: HookEventName, setup: Setup) -> tuple[str, Fields]:
-    """The input that most hooks of an event run for, with its subject; the first of several."""
-    hooks = setup.active(event)
-    return max(samples(event, setup), key=lambda sample: sum(runs_for(hook, sample[0]) for hook in hooks))
-
-
-def runs_for(hook: HookEntry, subject: str) -> bool:
-    """Whether the matcher of a hook matches the subject of a sample."""
-    return match(hook, subject)
 
 
 def show_sample(subject: str, fields: Mapping[str, Any]) -> str:
