@@ -6,17 +6,18 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
+from hookline.apps.cli.parser import Help, Parser, make_parser
 from hookline.errors import HooklineError, MissingExtraError
 from hookline.extensions import lazy_module, missing_part
-from hookline.protocol.text.strings import did_you_mean, misspelled_option, nearest_word, visible
+from hookline.protocol.text.strings import did_you_mean, visible
 from hookline.stderr import warn_user
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing, which `hookline --help` does not need
 if TYPE_CHECKING:
-    from typing import Any, NoReturn, Protocol
+    from typing import Any, Protocol
 
     class Command(Protocol):
         """A module of `commands/`; its docstring is the description and, from "Examples:" on, the end of its help."""
@@ -92,60 +93,6 @@ COMMANDS: Mapping[str, str] = {name: about for group in (*GROUPS.values(), HIDDE
 
 EXTRAS: Mapping[str, str] = {"agent": "agent", "mcp": "agent", "ui": "ui"}
 """The commands that need more packages, and the extra that brings them."""
-
-
-class Parser(argparse.ArgumentParser):
-    """Exits with code 1 on bad usage, because 2 means that a hook blocks; suggests a word for a misspelled one."""
-
-    _words: "Sequence[str]" = ()
-
-    def parse_known_args(self, args: "Any" = None, namespace: "Any" = None) -> "Any":
-        """Keep the words for the error message."""
-        self._words = tuple(sys.argv[1:] if args is None else args)
-        return super().parse_known_args(args, namespace)
-
-    def error(self, message: str) -> "NoReturn":
-        """Print the usage and the message, and exit."""
-        self.print_usage(sys.stderr)
-        warn_user(self._option_advice(message) or message)
-        sys.exit(1)
-
-    @property
-    def option_names(self) -> "Iterable[str]":
-        """All spellings of the options of this parser."""
-        return self._option_string_actions
-
-    def _option_advice(self, message: str) -> str | None:
-        """Return a better message, if a misspelled option may be the cause."""
-        name, meant = misspelled_option(self._words, self.option_names)
-        if meant is not None:
-            # The value of an unknown option is taken for a positional argument, so the message may be about anything.
-            return f"there is no option {name}; did you mean {meant}?"
-        return f"{message}; {self.prog} --help lists the options" if name and name in message else None
-
-    def _check_value(self, action: argparse.Action, value: "Any") -> None:
-        try:
-            super()._check_value(action, value)
-        except argparse.ArgumentError as error:
-            meant = nearest_word(str(value), map(str, action.choices or ()))
-            raise argparse.ArgumentError(
-                action, f"{error.message}; did you mean {meant}?" if meant else error.message
-            ) from None
-
-
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Sets the width itself, because argparse would import `shutil` for it each time a command starts."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=terminal_columns() - 2)
-
-
-def terminal_columns() -> int:
-    """Return the width of the terminal, or 80."""
-    try:
-        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or 80
-    except (AttributeError, ValueError, OSError):  # no stdout, or one that is not a terminal
-        return 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -257,17 +204,6 @@ def load_command(name: str) -> "tuple[Command, Parser]":
     return command, make_parser(f"hookline {name}", command.__doc__ or "", command.configure)
 
 
-def make_parser(prog: str, text: str, configure: "Callable[[Parser], None]") -> Parser:
-    """Return the parser of a command; its help begins with the text up to "Examples:", and ends with the rest."""
-    description, heading, examples = text.partition("Examples:\n")
-    parser = Parser(
-        prog=prog, description=description, epilog=heading + examples, formatter_class=_Help, allow_abbrev=False
-    )
-    configure(parser)
-    parser.add_argument("--color", choices=("auto", "always", "never"), help="colours in the output (default: auto)")
-    return parser
-
-
 def _unknown_command(name: str) -> str:
     advice = did_you_mean(name, COMMANDS, "hookline --help lists all commands")
     return f"there is no command {name}; {advice}"
@@ -296,7 +232,7 @@ def _top_parser() -> Parser:
         usage="hookline COMMAND [options]",
         description="Lifecycle hooks for AI agents: your scripts run at every tool and model call.",
         epilog=f"{listed}\n\nExit codes\n{codes}\n\nhookline COMMAND --help explains one. To begin: hookline init",
-        formatter_class=_Help,
+        formatter_class=Help,
     )
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")

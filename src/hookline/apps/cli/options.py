@@ -32,10 +32,10 @@ def add_common_options(
     """
     if json:
         add_json_option(parser)
+    parser.set_defaults(is_project_named=True)
     parser.add_argument(
         "--project",
         metavar="DIR",
-        default=_ProjectHere("."),
         help="the project's directory (default: this one, or the nearest parent with settings)",
     )
     if dialect:
@@ -83,26 +83,16 @@ def require_terminal(given: argparse.Namespace) -> None:
         raise HooklineError("nothing was changed, because stdin is not a terminal; add --yes to change it anyway")
 
 
-class _ProjectHere(str):
-    """The default of --project, which is looked for when it is needed."""
-
-    __slots__ = ()
-
-
-class _ProjectFound(str):
-    """The project that was found, because none was named."""
-
-    __slots__ = ()
-
-
 def settle_project(given: argparse.Namespace) -> None:
     """Put the project's directory into the options if none is named: this one, or a parent that has settings.
 
     Named settings are for the current directory, as they are for a program's.
     """
-    if not isinstance(given.project, _ProjectHere) or given.settings:
+    if given.project is not None:
         return
-    given.project = _ProjectFound(".")
+    given.project, given.is_project_named = ".", False
+    if given.settings:
+        return
     try:
         found = project_search.find_project(".")
     except OSError:  # the current directory was removed
@@ -110,14 +100,14 @@ def settle_project(given: argparse.Namespace) -> None:
     if found.refused is not None:
         warn_user(found.refused)
     if found.is_parent:
-        given.project = _ProjectFound(os.path.relpath(found.directory))
+        given.project = os.path.relpath(found.directory)
         warn_user(f"the project is {found.directory}")
 
 
 def recorded_project(given: argparse.Namespace) -> str | None:
     """Return the project whose records to read, resolved as in records; None outside of any project."""
     settle_project(given)
-    if isinstance(given.project, _ProjectHere | _ProjectFound):
+    if not given.is_project_named:
         try:
             if not project_search.find_project(given.project).has_settings:
                 return None

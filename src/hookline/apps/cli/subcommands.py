@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hookline.apps.cli.main import Parser, make_parser
+from hookline.apps.cli.parser import Parser, make_parser
 from hookline.apps.cli.report.style import use_colour
 from hookline.errors import UsageError
 from hookline.protocol.text.strings import did_you_mean

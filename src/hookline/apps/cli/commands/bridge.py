@@ -73,7 +73,7 @@ def _configure_status(parser: argparse.ArgumentParser) -> None:
 def _place(given: argparse.Namespace) -> Path:
     if given.scope == "user":
         return settings_file(given.agent, None)
-    given.project = str(given.project)  # as in init, whatever a parent has
+    given.project = given.project or "."  # as in init, whatever a parent has
     require_project(given)
     return settings_file(given.agent, Path(given.project).resolve())
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
-from hookline.apps.cli.main import terminal_columns
+from hookline.apps.cli.parser import terminal_columns
 from hookline.apps.cli.report.style import painted
 from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.text.readable import plain

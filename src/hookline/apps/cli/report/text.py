@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hookline.apps.cli.main import terminal_columns
+from hookline.apps.cli.parser import terminal_columns
 from hookline.dialects.registry import dialect_of
 from hookline.extensions import lazy_module
 from hookline.protocol.text.readable import one_line, plural

@@ -22,7 +22,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from hookline.apps.cli.options import add_common_options, event_of, make_config
+from hookline.apps.cli.options import add_common_options, event_of, make_config, settle_project
 from hookline.apps.cli.report.fire import fire_lines
 from hookline.apps.cli.report.printer import print_lines, print_wire
 from hookline.engine.event_table import EVENT_TABLE
@@ -84,6 +84,7 @@ def run(given: argparse.Namespace) -> int:
     fields = _with_tool(given, event, table, _with_subject(given, event, _fields(given.input or "{}")))
     if given.plan:
         return plan.show_plan(given, event, fields)
+    settle_project(given)
     if not Path(given.project).is_dir():
         warn_user(f"{given.project} is not a directory, so no hook can be started in it")
     if unknown := unknown_word():

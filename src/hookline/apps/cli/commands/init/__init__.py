@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Write all files, or none, and prints what to try next."""
-    given.project = str(given.project)  # a new project begins here, whatever a parent has
+    given.project = given.project or "."  # a new project begins here, whatever a parent has
     for_user = given.scope == "user"
     if given.agent is not None:
         return _import(given)
