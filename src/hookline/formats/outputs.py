@@ -1,13 +1,12 @@
 """The three output classes that use the SDK's types."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from hookline.extensions import lazy_module
-from hookline.formats.hook_format import hook_candidates, settle_llm_response
+from hookline.formats.hook_format import hook_candidates
 from hookline.protocol.answers import or_none
 from hookline.protocol.results import DefaultHookOutput
 
@@ -47,14 +46,9 @@ class AfterModelHookOutput(DefaultHookOutput):
 
     __slots__ = ()
 
-    def get_modified_response(self, told: Mapping[str, Any] | None = None) -> "GenerateContentResponse | None":
-        """The hook's response, or one that gives the reason for stopping, or None when the model's stands.
-
-        With `told`, the response that the hook was sent, the hook's `text` counts as well (see `settle_llm_response`).
-        """
+    def get_modified_response(self) -> "GenerateContentResponse | None":
+        """The hook's response, or one that gives the reason for stopping, or None when the model's stays."""
         given = or_none(self.answer.llm_response)
-        if told is not None:
-            given = settle_llm_response(given, told)
         if given is not None and hook_candidates(given):
             return response.from_hook_llm_response(given)
         return response.stop_response(self.get_effective_reason()) if self.should_stop_execution() else None
