@@ -63,7 +63,7 @@ class FakeModel(BaseLlm):
 
 
 def seen(request: Any) -> Request:
-    """What the model is sent."""
+    """The requests that the model gets."""
     parts = [part for content in request.contents for part in content.parts or ()]
     results = [part.function_response.response for part in parts if part.function_response]
     tools = [one.name for tool in request.config.tools or () for one in tool.function_declarations or ()]
@@ -85,7 +85,7 @@ async def run_async(runner: Any, prompt: str, config: Any = None, session_id: st
 
 
 def texts(event: Any) -> list[str]:
-    """What an event shows."""
+    """The texts that an event shows."""
     parts = event.content.parts or [] if event.content else []
     return [part.text for part in parts if part.text]
 
@@ -206,7 +206,7 @@ def test_stop_refuses_the_other_calls_of_the_turn(tmp_path: Path) -> None:
     one = world(tmp_path, BeforeTool=f"if grep -q stop.txt; then {STOP}; else {ask}; fi", AfterTool="echo >> AfterTool")
 
     async def allow_when_stopped(_reason: str, _arguments: Any) -> bool:
-        while not any(run.stop.reason for run in plugin._runs.values()):  # noqa: ASYNC110 - nothing else says so
+        while not any(run.stop.reason for run in plugin._runs.values()):  # noqa: ASYNC110 - nothing else shows it
             await asyncio.sleep(0.01)
         return True
 
@@ -262,7 +262,7 @@ async def _twice(runner: Any) -> list[list[str]]:
 
 
 def test_agents_as_tools_have_hooks(tmp_path: Path) -> None:
-    """ADK runs an agent that is another's tool in a runner of its own, with the same plugins."""
+    """ADK runs an agent that is another's tool in a separate runner, with the same plugins."""
     one = world(tmp_path, BeforeTool='if grep -q \'"tool_name":"write_file"\'; then echo no >&2; exit 2; fi')
     inner = one.agent(Turn(call=WRITE), Turn("inner done"), name="inner")
     outer = one.agent(Turn(call=("inner", {"request": "go"})), Turn("done"), name="outer", tools=[AgentTool(inner)])
@@ -327,7 +327,7 @@ def test_result_that_is_no_text(tmp_path: Path) -> None:
 
 
 def test_long_running_tool_is_not_answered_early(tmp_path: Path) -> None:
-    """A long-running tool has no result yet: hooks are asked, and nothing is said in its place."""
+    """A long-running tool has no result yet: hooks run, and no other result takes its place."""
 
     def approve() -> None:
         """Asks somebody."""
@@ -361,7 +361,7 @@ def test_partial_events_are_shown_without_after_model_hooks(tmp_path: Path) -> N
 
 
 def test_quotes_of_a_redacted_text_are_dropped(tmp_path: Path) -> None:
-    """What ADK keeps beside the content would show the old text."""
+    """Fields beside the content would show the old text, so they are dropped."""
 
     class Quoting(FakeModel):
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncIterator[LlmResponse]:
@@ -404,7 +404,7 @@ def test_live_runs_are_refused(tmp_path: Path, event: str) -> None:
 
 
 def test_code_executor_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """ADK runs the code of a code_executor without any plugin: with BeforeTool hooks it says so."""
+    """ADK runs the code of a code_executor without any plugin, which is reported if BeforeTool hooks exist."""
     one = world(tmp_path, BeforeTool="true")
     agent = one.agent(Turn("a"), Turn("b"), tools=[], code_executor=UnsafeLocalCodeExecutor())
     asyncio.run(_twice(runner_of(agent, one.hooks)))

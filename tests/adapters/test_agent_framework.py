@@ -92,7 +92,7 @@ class FakeClient(FunctionInvocationLayer, ChatMiddlewareLayer, BareClient):
 
 
 def said(response: Any) -> list[str]:
-    """What the agent said, in order."""
+    """The agent's texts, in order."""
     return [message.text for message in response.messages if message.role == "assistant" and message.text]
 
 
@@ -107,7 +107,7 @@ async def stream(agent: Any, prompt: str) -> list[str]:
 
 
 async def final_response(agent: Any, prompt: str) -> list[str]:
-    """What a stream comes to."""
+    """The texts of a stream."""
     return said(await agent.run(prompt, stream=True).get_final_response())
 
 
@@ -125,7 +125,7 @@ async def raw(agent: Any, prompt: str) -> list[str]:
 
 
 def dumped(values: Sequence[Any]) -> list[str]:
-    """The values with everything that they hold, in their own words and as JSON."""
+    """The values with everything that they hold, as texts and as JSON."""
     messages = [message for value in values for message in getattr(value, "messages", ())]
     return [str(form) for value in (*values, *messages) for form in (vars(value), value.to_dict())]
 
@@ -206,7 +206,7 @@ def delete_file(path: str) -> str:
 
 
 def test_a_restriction_holds_over_an_approval() -> None:
-    """A tool call that a person approved after the run's end is refused if the tools were restricted."""
+    """A tool call that the user approved after the run's end is refused if the tools were restricted."""
     ran: list[str] = []
 
     @tool(approval_mode="always_require")
@@ -247,7 +247,7 @@ def test_what_the_run_shares_reaches_no_client_and_no_tool() -> None:
 
 
 def test_a_session_of_the_framework_is_a_session_of_hooks(tmp_path: Any) -> None:
-    """Hooks are told the session's id."""
+    """The input of hooks has the session's id."""
     told = tmp_path / "told.json"
     hook = {"type": "command", "command": f"cat > {told}"}
     rules = {"enableHooks": True, "hooks": {"BeforeModel": [{"hooks": [hook]}]}}
@@ -353,7 +353,7 @@ def test_every_content_of_agent_framework_is_known() -> None:
 def test_a_note_on_the_last_answer_waits_for_the_session(
     stream: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The session's next run has it, once; that a run without one drops it is said, on stderr and in the log."""
+    """The session's next run has it, once. A run without a session drops it, which stderr and the log report."""
     monkeypatch.setattr("hookline.adapters.table._reported", set())
     client = FakeClient(turns=[Turn("one"), Turn("two"), Turn("three"), Turn("four")])
 

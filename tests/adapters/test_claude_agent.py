@@ -54,7 +54,7 @@ def hooks_of(project: Path, **commands: str) -> Hooks:
 
 
 def ask(hooks: Hooks, told: Any) -> Any:
-    """What the adapter answers to a question of Claude Code."""
+    """The adapter's answer to a request of Claude Code."""
     (matcher,) = hookline_hooks(hooks)[told["hook_event_name"]]
     assert isinstance(matcher, HookMatcher)
     (callback,) = matcher.hooks
@@ -84,7 +84,7 @@ def after(project: Path, response: Any) -> PostToolUseHookInput:
 
 
 def specific(**fields: Any) -> dict[str, Any]:
-    """What Claude Code reads of an answer."""
+    """The part of an answer that Claude Code reads."""
     event = "PostToolUse" if fields.pop("after", False) else "PreToolUse"
     return {"hookSpecificOutput": {"hookEventName": event, **fields}}
 
@@ -113,7 +113,7 @@ ASK = says({"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecis
     ],
 )
 def test_before_tool(tmp_path: Path, command: str, answer: dict[str, Any]) -> None:
-    """What BeforeTool hooks decide, in the words of the SDK."""
+    """The decisions of BeforeTool hooks, in the SDK's format."""
     assert ask(hooks_of(tmp_path, BeforeTool=command), before(tmp_path)) == answer
 
 
@@ -131,7 +131,7 @@ OUTPUT = {"stdout": "a.txt", "stderr": "", "interrupted": False}
     "response", [OUTPUT, "a.txt", [{"type": "text", "text": "a.txt"}]], ids=["bash", "text", "mcp"]
 )
 def test_after_tool(tmp_path: Path, command: str, answer: dict[str, Any], response: Any) -> None:
-    """What AfterTool hooks decide, in the words of the SDK."""
+    """The decisions of AfterTool hooks, in the SDK's format."""
     assert ask(hooks_of(tmp_path, AfterTool=command), after(tmp_path, response)) == answer
 
 
@@ -154,7 +154,7 @@ def test_after_tool_stop(tmp_path: Path, response: Any, shown: Any) -> None:
 
 
 def test_after_tool_stop_without_a_place_for_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An output of a shape of its own stays, and the reason is said on stderr."""
+    """An output of an unknown shape stays, and stderr has the reason."""
     answer = ask(hooks_of(tmp_path, AfterTool=STOP), after(tmp_path, {"filePath": "a.txt"}))
     assert answer == {"continue_": False, "stopReason": "The budget is spent."}
     assert "does not show why: The budget is spent." in capsys.readouterr().err
@@ -189,7 +189,7 @@ def hiding(project: Path, given: Any) -> Hooks:
 
 
 def test_what_is_hidden_and_can_not_be_replaced_stops_the_agent(tmp_path: Path) -> None:
-    """An output of a shape of its own, or the error of a tool that failed: else the model would read it."""
+    """The agent stops at an output of an unknown shape and at a tool's error, because the model would read them."""
     hooks = hiding(tmp_path, "[hidden]")
     stop = {"continue_": False, "stopReason": "A hook of hookline hides this result, which can't be replaced"}
     told: Any = {**after(tmp_path, {"matches": ["s3cret"]}), "tool_name": "mcp__files__look"}
@@ -211,7 +211,7 @@ def test_failed_tool_has_an_after_tool_event(tmp_path: Path) -> None:
 
 
 def test_tools_have_their_names_of_hookline(tmp_path: Path) -> None:
-    """Hooks are told `write_file` with its arguments, and a rewrite is Claude's again."""
+    """Hooks get `write_file` with its arguments, and a rewrite is translated back for Claude."""
     told = f"cat > told; {says({'hookSpecificOutput': {'tool_input': {'content': 'safe'}}})}"
     question = before(tmp_path, "Write", file_path=str(tmp_path / "a.txt"), content="x")
     answer = ask(hooks_of(tmp_path, BeforeTool=told), question)
@@ -221,7 +221,7 @@ def test_tools_have_their_names_of_hookline(tmp_path: Path) -> None:
 
 
 def test_hooks_that_can_not_be_asked_fail_the_callback(tmp_path: Path) -> None:
-    """Closed hooks raise, and Claude Code is told to take a failure for a no."""
+    """Closed hooks raise, and Claude Code is configured to take a failure for a refusal."""
     hooks = hooks_of(tmp_path, BeforeTool="true")
     assert {one.on_failure for matchers in hookline_hooks(hooks).values() for one in matchers} == {"block"}
     hooks.close()
@@ -230,7 +230,7 @@ def test_hooks_that_can_not_be_asked_fail_the_callback(tmp_path: Path) -> None:
 
 
 def test_declared_inabilities_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hooks around model calls never run here, and that is said."""
+    """Hooks around model calls never run here, which is reported."""
     events = sorted({event for key in adapter_named("claude_agent").cannot for event in events_of(key)})
     assert events == ["AfterModel", "BeforeModel", "BeforeToolSelection"]
     hookline_hooks(hooks_of(tmp_path, **dict.fromkeys(events, "true")))
@@ -276,13 +276,13 @@ def answered(turn: Turn) -> list[Call | str]:
 
 
 def request_of(body: Any) -> Request:
-    """What the model was sent."""
+    """The requests that the model got."""
     contents = [body.get("system", ""), *(one["content"] for one in body["messages"])]
     blocks = [block for content in contents for block in ([content] if isinstance(content, str) else content)]
     results = [block for block in blocks if not isinstance(block, str) and block["type"] == "tool_result"]
     return Request(
         texts=tuple(block if isinstance(block, str) else block.get("text", "") for block in blocks),
-        # Claude Code sends a hook's context beside the result, in a block of its own.
+        # Claude Code sends a hook's context beside the result, in a separate block.
         results=tuple(json.dumps(one["content"]) for one in results)
         if not results
         else (json.dumps(body["messages"]),),

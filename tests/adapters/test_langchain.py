@@ -84,7 +84,7 @@ def answers(turns: Sequence[Turn]) -> Iterator[AIMessage]:
 
 
 def said(messages: Sequence[Any]) -> list[str]:
-    """What the agent said, in order."""
+    """The agent's texts, in order."""
     return [str(one.text) for one in messages if isinstance(one, AIMessage) and one.text]
 
 
@@ -114,7 +114,7 @@ async def astream(agent: Any, conversation: Conversation) -> list[str]:
 
 
 async def astream_updates(agent: Any, conversation: Conversation) -> list[str]:
-    """What each node adds."""
+    """The messages that each node adds."""
     updates = [update async for update in agent.astream(ask(conversation), stream_mode="updates")]
     return said([one for update in updates for state in update.values() for one in (state or {}).get("messages", ())])
 
@@ -184,7 +184,7 @@ class LangChainHost:
 
 
 def callback_host(tokens: "Tokens", where: str) -> LangChainHost:
-    """A program that reads tokens by a callback of its own, given with the run or with the model."""
+    """A program that reads tokens by its callback, given with the run or with the model."""
     config = {"callbacks": [tokens]} if where == "run" else {}
 
     async def read_tokens(agent: Any, conversation: Conversation) -> list[str]:
@@ -366,7 +366,7 @@ def test_structured_output_does_not_run_on_after_a_block(tmp_path: Path, answer:
 
 
 def test_structured_output_of_a_redacted_text_is_gone(tmp_path: Path) -> None:
-    """What was read from the old text would show it."""
+    """Data that was parsed from the old text would show it."""
     redact = settings("AfterModel", {"hookSpecificOutput": {"llm_response": {"text": "[hidden]"}}})
     with Hooks(tmp_path, settings=redact) as hooks:
         agent, _ = agent_with(hooks, AIMessage('{"text": "s3cret"}'), response_format=ProviderStrategy(Answer))
@@ -431,7 +431,7 @@ def test_a_rewritten_request_keeps_what_hooks_cannot_see(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("event", "is_error"), [("BeforeTool", False), ("BeforeModel", True), ("AfterModel", True)])
 def test_an_unknown_block_breaks_only_hooks_that_could_miss_it(tmp_path: Path, event: str, is_error: bool) -> None:
-    """An agent with tool hooks alone goes on."""
+    """An agent with tool hooks alone continues."""
     unknown: Any = HumanMessage([{"type": "mystery", "body": "hi"}])
     with Hooks(tmp_path, settings=settings(event, {})) as hooks:
         agent, _ = agent_with(hooks, AIMessage("Done."))
@@ -443,7 +443,7 @@ def test_an_unknown_block_breaks_only_hooks_that_could_miss_it(tmp_path: Path, e
 
 
 def test_a_note_goes_with_the_next_request(tmp_path: Path) -> None:
-    """What an AfterModel hook says to the model is read with the next request, once."""
+    """The model reads the note of an AfterModel hook with the next request, once."""
     with Hooks(tmp_path, settings=settings("AfterModel", {"systemMessage": "Be brief."})) as hooks:
         agent, model = agent_with(hooks, calls("first"), AIMessage("Done."), tools=[first])
         agent.invoke({"messages": "Go."})
@@ -459,7 +459,7 @@ def test_what_the_model_raises_reaches_the_caller(tmp_path: Path) -> None:
 
 
 def test_hooks_without_an_effect_are_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """That suppressOutput hides nothing here is said."""
+    """A message reports that suppressOutput hides nothing here."""
     with Hooks(tmp_path, settings=settings("AfterModel", {"suppressOutput": True})) as hooks:
         agent_with(hooks, AIMessage("Done."))[0].invoke({"messages": "Go."})
     assert "suppressOutput hides nothing in LangChain" in capfd.readouterr().err
@@ -524,7 +524,7 @@ NOTE = {"systemMessage": "Be brief."}
 def test_a_note_on_the_last_answer_waits_for_the_thread(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread's next run has it, once; that a thread that is not kept drops it is said, on stderr and in the log."""
+    """The thread's next run has it, once. A thread that is not kept drops it, which stderr and the log report."""
     monkeypatch.setattr("hookline.adapters.table._reported", set())
     with Hooks(tmp_path, settings=settings("AfterModel", NOTE)) as hooks:
         agent, model = agent_with(hooks, AIMessage("One."), AIMessage("Two."), checkpointer=InMemorySaver())

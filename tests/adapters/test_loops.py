@@ -55,7 +55,7 @@ class OpenAILoop:
             await example(self.program).converse(client, hooks, tools, messages, show)
 
     def request(self, body: Body) -> Request:
-        """What the server was sent."""
+        """The requests that the server got."""
         messages = body["messages"]
         return Request(
             texts=tuple(one.get("content", "") for one in messages if one["role"] != "tool"),
@@ -79,7 +79,7 @@ class AnthropicLoop:
             await example(self.program).converse(client, hooks, tools, messages, show)
 
     def request(self, body: Body) -> Request:
-        """What the server was sent."""
+        """The requests that the server got."""
         contents = [one["content"] for one in body["messages"]]
         blocks = [block for content in contents if isinstance(content, list) for block in content]
         spoken = [block["text"] for block in blocks if block["type"] == "text"]

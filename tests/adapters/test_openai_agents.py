@@ -64,7 +64,7 @@ def items(turn: Turn) -> list[Any]:
 
 
 def seen(call: Any) -> Request:
-    """What the model was sent."""
+    """The requests that the model got."""
     given = [{"role": "user", "content": call.input}] if isinstance(call.input, str) else call.input
     texts = [text for item in given if "role" in item for text in texts_of(item["content"])]
     results = [item["output"] for item in given if item.get("type") == "function_call_output"]
@@ -81,7 +81,7 @@ def texts_of(content: Any) -> list[str]:
 
 
 def shown(result: Any) -> list[str]:
-    """What a run's result shows."""
+    """The texts of a run's result."""
     messages = [item for item in result.new_items if item.type == "message_output_item"]
     return [part.text for item in messages for part in item.raw_item.content]
 
@@ -92,7 +92,7 @@ async def run(agent: Any, prompt: str) -> list[str]:
 
 
 async def run_sync(agent: Any, prompt: str) -> list[str]:
-    """Blocking, in a thread of its own, because the SDK refuses to block a loop."""
+    """Blocking, in a separate thread, because the SDK refuses to block a loop."""
     found: list[Any] = []
 
     def blocking() -> None:
@@ -206,7 +206,7 @@ def world(tmp_path: Path, **commands: str) -> World:
 
 
 def requests(agent: Any) -> list[Request]:
-    """What an agent's model was sent."""
+    """The requests that an agent's model got."""
     return [seen(call) for call in agent.model.inner.calls]
 
 
@@ -292,7 +292,7 @@ def test_handoffs_have_hooks(tmp_path: Path) -> None:
     ],
 )
 def test_handoff_can_be_refused(tmp_path: Path, commands: dict[str, str], offered: int) -> None:
-    """A handoff is a tool call for hooks: refused, the agent goes on and is told why."""
+    """A handoff is a tool call for hooks. If it is refused, the agent continues, and its model reads why."""
     one = world(tmp_path, **commands)
     second = one.agent(Turn("I am the second."), name="second")
     first = one.hooked(Turn(call=("transfer_to_second", {})), Turn("still me"), name="first", handoffs=[second])
@@ -310,7 +310,7 @@ def test_stop_refuses_the_other_calls_of_the_turn(tmp_path: Path) -> None:
 
     async def allow_when_stopped(_reason: str, _arguments: Any) -> bool:
         runs = agent.hookline._runs
-        while not any(run.stop.reason for run in runs.values()):  # noqa: ASYNC110 - nothing else says so
+        while not any(run.stop.reason for run in runs.values()):  # noqa: ASYNC110 - nothing else shows it
             await asyncio.sleep(0.01)
         return True
 
@@ -343,7 +343,7 @@ def test_stop_holds_for_its_run_only(tmp_path: Path) -> None:
 def test_output_type_without_place_for_a_reason(
     tmp_path: Path, commands: dict[str, str], mode: Callable[..., Any]
 ) -> None:
-    """A reason is no answer of the agent's output type, so the run ends with an exception that has it."""
+    """A reason does not fit the agent's output type, so the run ends with an exception that has it."""
 
     class Answer(BaseModel):
         number: int
@@ -396,7 +396,7 @@ def test_local_tools_that_have_no_hooks_are_refused(tmp_path: Path) -> None:
 def test_hosted_tools_and_plain_agents_as_tools_are_reported_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What no hook can see is said on stderr."""
+    """Stderr reports the calls that no hook can see."""
     one = world(tmp_path, BeforeTool="true")
     inner = one.agent(name="inner").as_tool("inner", "An agent.")
     agent = one.hooked(Turn("a"), Turn("b"), tools=[WebSearchTool(), inner])
@@ -408,7 +408,7 @@ def test_hosted_tools_and_plain_agents_as_tools_are_reported_once(
 
 
 def test_agent_as_tool_with_hooks(tmp_path: Path) -> None:
-    """An agent with hooks as another's tool: its calls are checked, and the outer run goes on."""
+    """An agent with hooks as another's tool: its calls are checked, and the outer run continues."""
     one = world(tmp_path, BeforeTool=f"if grep -q write_file; then {NO}; fi")
     inner = one.hooked(Turn(call=WRITE), Turn("inner done"), name="inner")
     outer = one.hooked(Turn(call=("inner", {"input": "go"})), Turn("done"), tools=[inner.as_tool("inner", "An agent.")])
@@ -500,7 +500,7 @@ def test_model_by_name_is_found_by_the_provider(tmp_path: Path) -> None:
 
 
 def test_every_callback_of_the_agents_own_hooks_is_passed_on(tmp_path: Path) -> None:
-    """Those that a new version of the SDK adds, too."""
+    """Also those that a new version of the SDK adds."""
     theirs = sorted(name for name in dir(AgentHooks) if name.startswith("on_"))
     called: list[str] = []
 
@@ -535,7 +535,7 @@ def test_the_example_prints_what_is_shown() -> None:
 def test_note_on_the_last_answer_waits_for_the_session(
     mode: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The session's next run has it, once; that a run without one drops it is said, on stderr and in the log."""
+    """The session's next run has it, once. A run without a session drops it, which stderr and the log report."""
     monkeypatch.setattr("hookline.adapters.table._reported", set())
     one = world(tmp_path, AfterModel=says({"systemMessage": "Be kind."}))
     agent = with_hooks(one.agent(Turn("one"), Turn("two")), one.hooks, session_id="s-1")

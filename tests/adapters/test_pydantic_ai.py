@@ -81,7 +81,7 @@ class Script:
 
 
 def said(messages: Sequence[Any]) -> list[str]:
-    """What the agent said, in order."""
+    """The agent's texts, in order."""
     return [one.content for message in messages for one in message.parts if isinstance(one, TextPart)]
 
 
@@ -91,7 +91,7 @@ async def run(agent: Any, prompt: str) -> list[str]:
 
 
 async def run_sync(agent: Any, prompt: str) -> list[str]:
-    """Blocking, in a thread of its own, whose event loop Pydantic AI uses and leaves open."""
+    """Blocking, in a separate thread, whose event loop Pydantic AI uses and leaves open."""
 
     def work() -> Any:
         loop = asyncio.new_event_loop()
@@ -233,7 +233,7 @@ class Order(BaseModel):
 
 
 def test_a_run_with_structured_output_is_stopped_by_an_exception(tmp_path: Path) -> None:
-    """A reason can't be an output that is no text."""
+    """A reason can't be an output of another type than text."""
     stop = settings("BeforeTool", {"continue": False, "stopReason": "Enough."})
     ran: list[int] = []
 
@@ -250,7 +250,7 @@ def test_a_run_with_structured_output_is_stopped_by_an_exception(tmp_path: Path)
 
 
 def test_arguments_keep_their_types_and_rewritten_ones_are_validated(tmp_path: Path) -> None:
-    """A tool gets the values that its annotations promise, whoever gave them."""
+    """A tool gets the values that its annotations promise, from the model or from a hook."""
     ran: list[Any] = []
 
     def order(day: date, items: list[Order]) -> str:
@@ -363,7 +363,7 @@ def test_a_rewritten_request_keeps_what_hooks_cannot_see(tmp_path: Path) -> None
 
 
 def test_a_note_goes_with_the_next_request(tmp_path: Path) -> None:
-    """What an AfterModel hook says to the model is read with the next request, once."""
+    """The model reads the note of an AfterModel hook with the next request, once."""
 
     def count() -> str:
         """Counts."""
@@ -376,14 +376,14 @@ def test_a_note_goes_with_the_next_request(tmp_path: Path) -> None:
 
 
 def test_hooks_without_an_effect_are_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """That suppressOutput hides nothing here is said."""
+    """A message reports that suppressOutput hides nothing here."""
     with Hooks(tmp_path, settings=settings("AfterModel", {"suppressOutput": True})) as hooks:
         asyncio.run(agent_with(hooks, Turn("Done."))[0].run("Go."))
     assert "suppressOutput hides nothing in Pydantic AI" in capfd.readouterr().err
 
 
 def test_a_stream_without_after_model_hooks_reports_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """No hook changed the answer that was streamed, so nobody is told that one did."""
+    """No hook changed the answer that was streamed, so nothing is reported."""
     with Hooks(tmp_path, settings=settings("BeforeTool", {})) as hooks:
         assert "".join(asyncio.run(run_stream_events(agent_with(hooks, Turn("Done."))[0], "Go."))) == "Done."
     assert capfd.readouterr().err == ""
@@ -414,7 +414,7 @@ def test_a_before_model_hook_restricts_the_tools(tmp_path: Path) -> None:
 
 
 def test_after_a_stop_no_tool_runs(tmp_path: Path) -> None:
-    """Where answers are streamed before AfterModel hooks have answered, a stop still keeps their calls from running."""
+    """Where answers are streamed before AfterModel hooks have answered, a stop still prevents their calls."""
     ran: list[str] = []
 
     def count() -> str:

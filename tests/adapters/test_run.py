@@ -1,4 +1,4 @@
-"""What all adapters decide alike, with OpenAI's format in place of a framework's."""
+"""The decisions that all adapters share, with OpenAI's format in place of a framework's."""
 
 import asyncio
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_nothing_is_read_where_no_hook_would_run(tmp_path: Path, events: tuple[s
 
 @pytest.mark.parametrize("event", ["BeforeToolSelection", "BeforeModel", "AfterModel"])
 def test_an_unknown_shape_is_an_error_where_a_hook_would_miss_it(tmp_path: Path, event: str) -> None:
-    """Hooks around the model are never told an empty conversation."""
+    """Hooks around the model never get an empty conversation."""
 
     async def converse() -> None:
         run = run_of(hooks_of(tmp_path, event))
@@ -93,7 +93,7 @@ def test_a_hook_that_comes_during_the_call_is_told_the_request(tmp_path: Path) -
 
 
 def test_settings_that_can_not_be_read_block_as_asked(tmp_path: Path) -> None:
-    """Where faults block, nobody knows whether hooks exist: the request is not sent unasked."""
+    """Where faults block and it is unknown whether hooks exist, the request is not sent without them."""
     settings = tmp_path / "settings.json"
     settings.write_text("{")
     hooks = Hooks(tmp_path, settings_files=[settings], on_fault="block", quiet=True)
@@ -143,7 +143,7 @@ def test_a_dropped_note_is_reported_where_the_session_ends_with_the_run(
 
 
 def test_a_block_is_an_answer_only_if_a_hook_gave_one(tmp_path: Path) -> None:
-    """A reason is no data that the run could return."""
+    """A reason is not data that the run could return."""
     hooks = Hooks(tmp_path, settings={})
     hooks.on(BeforeModel)(lambda _event: Deny("not now"))
     said = asyncio.run(run_of(hooks).before_model(KNOWN))

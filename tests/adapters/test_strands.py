@@ -45,7 +45,7 @@ class FakeModel(Model):
         return {"model_id": "fake"}
 
     async def structured_output(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        """What the deprecated `Agent.structured_output` asks for."""
+        """The output type of the deprecated `Agent.structured_output`."""
         yield {"output": Answer(number=1)}
 
     async def stream(
@@ -86,7 +86,7 @@ class Answer(BaseModel):
 
 
 def said(agent: Any) -> list[str]:
-    """What the agent said, in order."""
+    """The agent's texts, in order."""
     spoken = [message for message in agent.messages if message["role"] == "assistant"]
     return [block["text"] for message in spoken for block in message["content"] if "text" in block]
 
@@ -195,7 +195,7 @@ ONLY_WRITE = settings("BeforeToolSelection", {"hookSpecificOutput": {"toolConfig
 
 
 def test_a_restriction_holds_over_an_interrupt() -> None:
-    """A tool call that a person approved in another process is refused if the tools were restricted."""
+    """A tool call that the user approved in another process is refused if the tools were restricted."""
     ran: list[str] = []
 
     def delete_file(path: str) -> str:
@@ -238,7 +238,7 @@ def test_a_programs_own_tool_calls_have_tool_hooks() -> None:
 
 
 def test_structured_output_has_hooks() -> None:
-    """A stop ends a run with structured output, too: the model is not asked again."""
+    """A stop also ends a run with structured output: the model is not asked again."""
     model = FakeModel([])
     with Hooks(".", settings=settings("BeforeModel", {"continue": False, "stopReason": "Enough."})) as hooks:
         agent = new_agent(model, hooks=[HooklineHooks(hooks)])
@@ -285,7 +285,7 @@ def test_a_suppressed_answer_is_not_printed(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_one_provider_serves_many_agents() -> None:
-    """Each agent is a session of its own: a stop of one is none of the other."""
+    """Each agent is a separate session: a stop of one does not stop the other."""
     stop = settings("AfterTool", {"continue": False, "stopReason": "Enough."})
 
     def write() -> str:
@@ -335,7 +335,7 @@ def test_results_that_are_no_text_keep_their_blocks() -> None:
 
 
 def test_every_block_of_strands_is_known() -> None:
-    """A new version with a new kind of block fails here first, and not in somebody's agent."""
+    """A new version with a new kind of block fails here first, and not in a user's agent."""
     kinds = {*get_type_hints(ContentBlock), *get_type_hints(SystemContentBlock)}
     assert len(kinds) >= 11
     filled: dict[str, Any] = {"text": "a", "guardContent": {"text": {"text": "a"}}}

@@ -1,4 +1,4 @@
-"""The list of adapters, and what is said of those that can't be used."""
+"""The list of adapters, and the messages about those that can't be used."""
 
 import importlib
 import re

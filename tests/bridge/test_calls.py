@@ -33,7 +33,7 @@ def question(host: HostAgent, native_event: str, arguments: Any, tool: Any = "Ba
 
 
 def denies(host: HostAgent, request: AgentRequest) -> bool:
-    """True if the agent is told no, with the reason."""
+    """True if the answer refuses the call, with the reason."""
     response = host.render_response(request, MergedOutcome(blocked=True, reason=request.fault))
     return request.fault[:20] in f"{response.stdout}{response.stderr}{response.unsupported}" or "has no place" in str(
         response.unsupported
@@ -63,7 +63,7 @@ def test_a_tool_without_a_name_is_denied(host: HostAgent, native_event: str, nam
 
 @pytest.mark.attack("30.F7", "the text rm -rf / in place of the arguments, through the command, with --fail-open")
 def test_the_bridge_command_denies_arguments_that_are_no_object(tmp_path: Path) -> None:
-    """Whatever the user's hooks would say, and although there are none."""
+    """The answer does not depend on the user's hooks, and is given even without any."""
     file = tmp_path / "settings.json"
     file.write_text(json.dumps({"enableHooks": True}))
     words = ["--settings", str(file), "--fail-open"]
@@ -197,7 +197,7 @@ PATCH = "*** Begin Patch\n*** Add File: ok.txt\n+*** End Patch\n  *** Add File: 
 
 @pytest.mark.attack("30.F2", "Codex asks about a patch that hides a file, and the user's guard is about files")
 def test_a_guard_sees_each_file_of_a_patch_or_the_call_is_denied(tmp_path: Path) -> None:
-    """As a tool of its own, inside a shell command, and below another directory."""
+    """As a separate tool, inside a shell command, and below another directory."""
     guard = tmp_path / "guard.sh"
     guard.write_text('if grep -q "file_path\\":\\"[^\\"]*\\.env"; then echo "no secrets" >&2; exit 2; fi\n')
     file = tmp_path / "settings.json"

@@ -1,4 +1,4 @@
-"""What each agent asks, and how it is answered in its own words."""
+"""The request of each agent, and the answer in the agent's format."""
 
 from typing import Any
 
@@ -58,13 +58,13 @@ def test_a_shell_command_of_any_agent_is_the_same_event_of_ours(name: str) -> No
     ],
 )
 def test_a_deny_is_said_in_the_form_that_the_agent_can_not_overlook(name: str, expected: AgentResponse) -> None:
-    """Codex is told by exit code and stderr alone: any JSON beside a deny could void it."""
+    """Codex gets a deny by exit code and stderr alone: any JSON beside it could void it."""
     assert render_response(name, DENY) == expected
 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_no_objection_grants_nothing(name: str) -> None:
-    """An allow would skip the person's own prompt; only Cursor needs one, because it takes silence for a no."""
+    """An allow would skip the user's prompt; only Cursor needs one, because it takes silence for a refusal."""
     assert render_response(name, MergedOutcome()).stdout == ({"permission": "allow"} if name == "cursor" else None)
 
 
@@ -84,7 +84,7 @@ def test_a_stop_never_lets_the_tool_run(name: str) -> None:
     ("name", "asks"), [("claude", True), ("copilot", True), ("codex", False), ("gemini", False), ("cursor", False)]
 )
 def test_ask_is_passed_on_where_the_agent_asks_and_denies_elsewhere(name: str, asks: bool) -> None:
-    """Where an agent would hang or let the call pass, ask is a deny, and that is told."""
+    """Where an agent would hang or let the call pass, ask is a deny, which is reported."""
     response = render_response(name, MergedOutcome(ask=True, reason="sure?"))
     assert ("'ask'" in str(response.stdout)) is asks
     assert bool(response.unsupported) is not asks
@@ -126,7 +126,7 @@ def test_ask_is_passed_on_where_the_agent_asks_and_denies_elsewhere(name: str, a
 def test_a_rewrite_is_sent_whole_and_under_the_agents_names(
     name: str, question: dict[str, Any], changed: dict[str, Any], sent: dict[str, Any]
 ) -> None:
-    """Agents replace the whole input, so what our words can't hold has to be in it."""
+    """Agents replace the whole input, so it must have the arguments that hookline's tool lacks."""
     request = HOSTS[name].parse_request(question, None)
     verdict = Verdict(event=HookEventName.BEFORE_TOOL, arguments=changed)
     outcome = combine(request, [verdict])
@@ -245,7 +245,7 @@ def test_a_result_that_claude_code_can_not_replace_stops_it() -> None:
 
 
 def test_another_result_hides_no_stop_and_no_deny() -> None:
-    """Codex is told the reason beside it, and the session is refused from then on."""
+    """Codex gets the reason beside it, and the session is refused from then on."""
     event, question = AFTER["codex"]
     response = render_response(
         "codex", MergedOutcome(result="***", stop=True, stop_reason="enough"), {"hook_event_name": event, **question}
@@ -254,7 +254,7 @@ def test_another_result_hides_no_stop_and_no_deny() -> None:
 
 
 def test_a_tool_of_an_mcp_server_is_rewritten_in_gemini_cli() -> None:
-    """It has another name in our words, and is still the same call."""
+    """Hookline has another name for it, and it is still the same call."""
     question = {
         "hook_event_name": "BeforeTool",
         "tool_name": "mcp_s_t",

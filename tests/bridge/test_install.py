@@ -26,7 +26,7 @@ FILES = {
     "copilot": ".copilot/hooks/hookline.json",
 }
 PROJECT_FILES = {**FILES, "copilot": ".github/hooks/hookline.json"}
-# What each agent calls its first event, and where the answer's time is, in its own unit.
+# Each agent's name of its first event, and the place and unit of the timeout.
 FIRST: dict[str, tuple[str, dict[str, Any]]] = {
     "claude": ("PreToolUse", {"type": "command", "timeout": 60, "onFailure": "block"}),
     "codex": ("PreToolUse", {"type": "command", "timeout": 60}),
@@ -55,7 +55,7 @@ def test_it_is_installed_looked_at_and_taken_out_again(agent: str, own_home: Pat
     assert f"{agent} {event} --deadline 50" in command
     status = json.loads(hookline("status", agent, "--json", cwd=project).stdout)["installed"]
     assert [(one["file"], one["last_asked"]) for one in status] == [(str(file), None)]
-    # Codex needs the person's trust, and says nothing where it is missing.
+    # Codex needs the user's trust, and reports nothing where it is missing.
     assert ("have not trusted" in str(status[0]["problem"])) is (agent == "codex")
     assert (status[0]["problem"] is None) is (agent != "codex")
     assert hookline("uninstall", agent, cwd=project).returncode == 0
@@ -205,7 +205,7 @@ def test_a_file_with_comments_is_told_where_the_agent_would_ignore_it(own_home: 
 
 
 def test_status_says_when_the_command_does_not_answer(own_home: Path) -> None:
-    """A command whose program is gone is a problem, and the exit code says so."""
+    """A command whose program is gone is a problem, which the exit code reports."""
     file = own_home / ".claude" / "settings.json"
     file.parent.mkdir()
     gone = {"hooks": [{"type": "command", "command": "/gone/bin/hookline hook claude PreToolUse"}]}
@@ -233,7 +233,7 @@ def test_status_says_when_the_command_does_not_answer(own_home: Path) -> None:
 def test_status_says_when_a_failure_would_let_the_agent_go_on(
     agent: str, old: str, new: str, message: str | None, own_home: Path
 ) -> None:
-    """Whatever install wrote so that it does not."""
+    """Each option that install wrote to prevent that."""
     hookline("install", agent)
     file = own_home / FILES[agent]
     text = file.read_text()
@@ -269,7 +269,7 @@ def test_what_codex_trusts_is_no_problem(own_home: Path) -> None:
     ],
 )
 def test_a_command_that_can_not_run_is_a_no_in_every_shell(agent: str, shell: str) -> None:
-    """Codex runs it in the person's own shell; most agents go on when a command merely fails."""
+    """Codex runs it in the user's shell; most agents continue when a command merely fails."""
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell}")
     prompt = {"gemini": "BeforeAgent", "cursor": "beforeSubmitPrompt", "copilot": "userPromptSubmitted"}
@@ -285,7 +285,7 @@ def test_a_command_that_can_not_run_is_a_no_in_every_shell(agent: str, shell: st
 
 @pytest.mark.parametrize("ending", ["raise SystemExit(1)", "import os; os.kill(os.getpid(), 9)"])
 def test_codex_reads_a_text_whatever_happened_to_the_command(ending: str, tmp_path: Path) -> None:
-    """It takes exit code 2 without a text for a mere failure, and goes on."""
+    """It takes exit code 2 without a text for a mere failure, and continues."""
     client = tmp_path / "client.py"
     client.write_text(ending)
     command = bridge_command("codex", "PreToolUse").replace(str(Path(client_file)), str(client))
@@ -294,7 +294,7 @@ def test_codex_reads_a_text_whatever_happened_to_the_command(ending: str, tmp_pa
 
 
 def test_a_deny_in_codex_is_nothing_but_its_reason(own_home: Path, project: Path) -> None:
-    """What makes a failure a no adds nothing to a no."""
+    """The shell code that turns a failure into a refusal adds nothing to a refusal."""
     settings = own_home / ".llxprt" / "settings.json"
     settings.parent.mkdir()
     hook = {"hooks": [{"type": "command", "command": "echo because >&2; exit 2"}]}
@@ -320,7 +320,7 @@ def test_status_says_when_no_tool_is_guarded() -> None:
 
 
 def test_explain_names_what_these_hooks_lose(own_home: Path) -> None:
-    """A hook whose event the agent does not have never runs there; others lose what can't be said."""
+    """A hook whose event the agent does not have never runs there; others lose effects that it does not support."""
     settings = own_home / ".llxprt" / "settings.json"
     settings.parent.mkdir()
     hook = {"hooks": [{"type": "command", "command": "true", "name": "guard"}]}

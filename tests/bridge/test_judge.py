@@ -30,7 +30,7 @@ def bridge(folder: Path, question: Any, *words: str, agent: str = "claude") -> s
 
 
 def test_a_guard_of_ours_denies_a_tool_of_claude_code(tmp_path: Path) -> None:
-    """The hook is told our names, and Claude Code gets the deny in its own words."""
+    """The hook gets hookline's names, and Claude Code gets the deny in its own format."""
     command = f"cat > {tmp_path}/told; echo 'not that' >&2; exit 2"
     got = bridge(tmp_path, QUESTION, "--settings", str(settings(tmp_path, command)))
     assert got.returncode == 0

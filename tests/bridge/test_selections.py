@@ -80,7 +80,7 @@ def test_a_choice_of_no_tools_at_all_holds_for_every_tool(own_home: Path, projec
 
 @pytest.mark.req("DELTA-GUARD-001")
 def test_before_model_narrows_although_it_comes_first(own_home: Path, project: Path) -> None:
-    """Gemini CLI fires it before BeforeToolSelection, so that must not lift it; the next model call starts anew."""
+    """Gemini CLI fires it before BeforeToolSelection, so that must not lift it; the next model call starts afresh."""
     write_hooks(own_home, BeforeModel=request_change(ONLY_READ), BeforeToolSelection=choice({"mode": "AUTO"}))
     ask(project, "BeforeModel", REQUEST)
     assert refusal(project, "write_file") is not None

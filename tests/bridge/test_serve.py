@@ -116,7 +116,7 @@ def reason(stdout: str) -> str:
 
 
 def test_the_first_call_starts_a_server_and_the_next_one_uses_it(own_home: Path, project: Path) -> None:
-    """Nobody has to start it; its files are the user's alone; it ends when it is told to."""
+    """It starts by itself, its files are the user's alone, and it ends on request."""
     write_settings(own_home, "echo no >&2; exit 2")
     first = call(project)
     running = until(status)
@@ -169,7 +169,7 @@ def test_directory_and_environment_are_the_callers(own_home: Path, project: Path
 
 
 def test_a_projects_hooks_need_trust_as_always(own_home: Path, project: Path, serve: Serve) -> None:
-    """A hook that nobody has trusted is not run, and the caller is told; after trust it runs."""
+    """A hook without trust does not run, which the answer reports; after trust it runs."""
     write_settings(own_home, "true")
     (project / ".llxprt").mkdir()
     hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]}
@@ -261,7 +261,7 @@ def test_a_server_whose_socket_is_gone_ends(serve: Serve) -> None:
 
 
 def test_there_is_one_server(serve: Serve) -> None:
-    """A second one says so and ends; a socket that a killed one left is replaced."""
+    """A second one reports the first and ends; a socket that a killed one left is replaced."""
     first = serve()
     second = subprocess.run([str(HOOKLINE), "serve"], capture_output=True, text=True, timeout=45, check=False)
     assert second.returncode == 1
@@ -342,7 +342,7 @@ def test_a_server_of_another_version_makes_room(own_home: Path, project: Path, t
     assert server.wait(45) == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can be somebody else")
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can become another user")
 def test_another_user_is_refused(serve: Serve) -> None:
     """Even one who could reach the socket gets no answer."""
     serve()
@@ -358,9 +358,9 @@ def test_another_user_is_refused(serve: Serve) -> None:
     assert (got.stdout.strip(), "TimeoutError" in own.stderr) == ("b''", True), got.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can be somebody else")
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can become another user")
 def test_a_server_of_another_user_is_not_asked(own_home: Path, project: Path, tmp_path: Path) -> None:
-    """Whoever gets a socket into the state directory learns nothing, and allows nothing."""
+    """A process that gets a socket into the state directory learns nothing, and allows nothing."""
     write_settings(own_home, "echo no >&2; exit 2")
     state_path("").mkdir(mode=0o777)
     state_path("").chmod(0o777)
@@ -409,13 +409,13 @@ def test_a_call_ends_with_the_shell_that_made_it(
     waiting = start_call(project, *words, command=shell)
     pid = int(until(lambda: mark.exists() and mark.read_text().strip()))
     waiting.terminate()
-    # The pipes are the client's, too.
+    # The pipes also belong to the client.
     assert waiting.communicate(timeout=45) == (b"", b"")
     until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 def test_a_caller_with_another_umask_or_home_is_not_served(own_home: Path, project: Path, serve: Serve) -> None:
-    """What hooks make there would have other rights, and `~` would be another directory."""
+    """Files that hooks create there would have other rights, and `~` would be another directory."""
     write_settings(own_home, "umask >&2; exit 2")
     serve()
     words = ["sh", "-c", 'umask 027; exec "$@"', "sh", *CLIENT]
@@ -463,7 +463,7 @@ def test_the_client_looks_where_the_server_is(environ: dict[str, str], monkeypat
 
 
 def test_the_client_loads_next_to_nothing() -> None:
-    """Every event of an agent starts it anew."""
+    """Every event of an agent starts it again."""
     shown = "import sys; print(*sorted(sys.modules))"
     code = f"exec(open({client.__file__!r}).read(), {{'__name__': 'c', '__file__': 'c'}}); {shown}"
     words = [PYTHON, "-I", "-S", "-c"]

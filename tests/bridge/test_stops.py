@@ -118,7 +118,7 @@ def test_every_record_says_which_agent_asked_and_in_which_words(own_home: Path, 
 
 
 def test_log_and_stats_choose_by_agent(own_home: Path, project: Path) -> None:
-    """One log for all agents of a person."""
+    """One log for all agents of a user."""
     write_settings(own_home, {"BeforeTool": "true"})
     shell = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
     ask(project, "claude", "PreToolUse", shell)
@@ -148,7 +148,7 @@ def test_what_gets_lost_is_told_on_stderr_and_in_the_log(own_home: Path, project
 
 @pytest.mark.parametrize("agent", [*QUESTIONS, "claude", "gemini"])
 def test_a_prompt_is_refused_when_the_bridge_is_broken(agent: str, own_home: Path, project: Path) -> None:
-    """Copilot CLI only warns about exit code 2 there, so it is told in JSON; nobody is told anything after a tool."""
+    """Copilot CLI only warns about exit code 2 there, so it gets JSON; after a tool no answer is needed."""
     (own_home / ".llxprt").mkdir()
     (own_home / ".llxprt" / "settings.json").write_text("{ broken")
     event = {"claude": "UserPromptSubmit", "gemini": "BeforeAgent"}.get(agent) or QUESTIONS[agent][1][0]
@@ -166,7 +166,7 @@ def test_a_prompt_is_refused_when_the_bridge_is_broken(agent: str, own_home: Pat
     "words", [("--nonsense",), ("PreToolUse", "Twice"), ("--deadline", "soon"), ("--deadline", "nan")]
 )
 def test_words_that_can_not_be_understood_are_a_no(words: tuple[str, ...]) -> None:
-    """An agent goes on when its hook command merely fails."""
+    """An agent continues when its hook command merely fails."""
     command = ["hook", "claude", *words]
     got = warm.run(command, stdin="{}")
     assert got.returncode == 2
@@ -188,7 +188,7 @@ def test_a_stop_at_a_prompt_stops(agent: str, own_home: Path, project: Path) -> 
 
 @pytest.mark.parametrize("agent", ["cursor", "copilot", "claude", "gemini"])
 def test_a_stop_at_the_start_refuses_the_first_prompt(agent: str, own_home: Path, project: Path) -> None:
-    """These can't be told to stop at the start of a session, as was seen in three of them."""
+    """These can't be stopped at the start of a session, as was seen in three of them."""
     write_settings(own_home, {"SessionStart": STOP})
     got = ask(project, agent, "sessionStart" if agent in QUESTIONS else "SessionStart", {})
     assert "every later prompt" in got.stderr

@@ -26,7 +26,7 @@ def hook(command: str, *, name: str | None = None, matcher: str | None = None, *
 
 @pytest.fixture
 def memory() -> MemorySink:
-    """What the log was given."""
+    """The records that the log got."""
     return MemorySink()
 
 

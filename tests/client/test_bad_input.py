@@ -22,7 +22,7 @@ def is_sync(request: pytest.FixtureRequest) -> bool:
 
 
 def done(session: Any, method: str, *given: Any, is_sync: bool) -> Any:
-    """What a method of the session returns, in either form."""
+    """The result of a session's method, in either form."""
     result = getattr(session.sync if is_sync else session, method)(*given)
     return asyncio.run(result) if inspect.iscoroutine(result) else result
 
@@ -51,7 +51,7 @@ def test_it_is_a_clear_error(
 
 
 def test_arguments_and_responses_of_models(make_hooks: MakeHooks, is_sync: bool) -> None:
-    """Arguments that are no mapping block the call; a response without text is one that hooks are told as it is."""
+    """Arguments of another type than a mapping block the call; hooks get a response without text as it is."""
     session = make_hooks({}).session()
     assert done(session, "before_tool", "t", "[]", is_sync=is_sync).blocked
     assert "can't be read" in str(done(session, "run_tool", "t", None, str, is_sync=is_sync).llm_content)

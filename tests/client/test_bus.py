@@ -20,7 +20,7 @@ def noting(read: list[str], name: str) -> Note:
 
 @pytest.mark.req("DELTA-HBUS-001")
 def test_a_message_reaches_all_subscribers_of_its_type() -> None:
-    """Subscribers get the messages of their own type, and publishing ends when they are done."""
+    """Subscribers get the messages of their type, and publishing ends when they are done."""
     bus, read = InProcessBus(), list[str]()
     bus.subscribe("a", noting(read, "first"))
     bus.subscribe("a", noting(read, "second"))
@@ -52,7 +52,7 @@ def test_subscribers_are_served_at_the_same_time() -> None:
 
 
 def test_a_failing_subscriber_hurts_nobody_else() -> None:
-    """The others get the message, the publisher no error, and whoever asked is told of the fault."""
+    """The others get the message, the publisher gets no error, and the fault is reported to `on_fault`."""
     read, faults = list[str](), list[tuple[str, str]]()
     bus = InProcessBus(on_fault=lambda kind, fault: faults.append((kind, repr(fault))))
 
@@ -98,7 +98,7 @@ def test_unsubscribing_while_a_message_is_delivered() -> None:
 
 @pytest.mark.parametrize("message", [{"type": "unheard"}, {}])
 def test_a_message_that_nobody_reads_is_dropped(message: Message) -> None:
-    """Publishing to nobody does nothing and waits for nothing."""
+    """Publishing without subscribers does nothing and waits for nothing."""
     with pytest.raises(StopIteration):
         InProcessBus().publish(message).send(None)
 

@@ -37,7 +37,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 def test_a_request_is_answered_to_its_asker_alone() -> None:
-    """One subscriber gets it, and whoever listens for answers in general does not hear this one."""
+    """One subscriber gets it, and general subscribers for answers do not get this one."""
 
     async def main() -> tuple[Message, int, list[Message]]:
         asked, captured_notices = 0, list[Message]()
@@ -93,7 +93,7 @@ def test_nobody_there_is_told_at_once() -> None:
 
 
 def test_a_subscriber_that_does_not_answer_is_told() -> None:
-    """It fails, or returns without an answer: nobody waits for the timeout."""
+    """It fails, or returns without an answer: the caller does not wait for the timeout."""
 
     async def main() -> None:
         asker = worker = InProcessBus()
@@ -111,7 +111,7 @@ def test_a_subscriber_that_does_not_answer_is_told() -> None:
 
 
 def test_an_abandoned_request_is_ended() -> None:
-    """After the asker's timeout the work is cancelled, and its late answer reaches nobody."""
+    """After the asker's timeout the work is cancelled, and its late answer is dropped."""
 
     async def main() -> tuple[bool, list[str]]:
         ends: list[str] = []
@@ -226,7 +226,7 @@ TELL = """cat > told; echo '{}'"""
 
 @pytest.mark.parametrize("is_authenticated", [True, False])
 def test_the_askers_facts_are_believed_on_an_authenticated_bus_only(project: Path, *, is_authenticated: bool) -> None:
-    """There hooks are told whose event it is; elsewhere they have the facts of their own session."""
+    """There hooks get the asker's facts; elsewhere they get the facts of their session."""
     forged = {**TOOL, "asker": {"user": "root"}, "session_id": "forged"}
     asker = {**FACTS, "machine": "forged", "admin": "yes"}
     answered = ask(project, TELL, forged, is_authenticated=is_authenticated, asker=asker)

@@ -80,14 +80,14 @@ def test_enabled_hooks_have_one_system(project: Path) -> None:
     "given", [{}, {"enableHooks": False}, {"enableHooks": None}, {"hooks": settings("touch ran")["hooks"]}]
 )
 def test_disabled_hooks_have_no_system(project: Path, given: dict[str, Any]) -> None:
-    """Unless hooks are enabled there is no system, whatever is configured."""
+    """Unless hooks are enabled a config makes no system, whatever is configured."""
     config = Config(project, settings=given)
     assert (config.get_hook_system(), config.get_enable_hooks()) == (None, False)
 
 
 @pytest.mark.req("HOOK-001")
 def test_the_older_spelling_is_understood(project: Path) -> None:
-    """`tools.enableHooks` enables, too; where both are given and differ, `enableHooks` counts, with a warning."""
+    """`tools.enableHooks` also enables; where both are given and differ, `enableHooks` wins, with a warning."""
     assert Config(project, settings={"tools": {"enableHooks": True}}).get_hook_system() is not None
     both = Config(project, settings={"enableHooks": False, "tools": {"enableHooks": True}})
     assert both.get_hook_system() is None
@@ -138,7 +138,7 @@ def test_tool_events_never_load_the_sdk(project: Path) -> None:
 
 @pytest.mark.req("HOOK-206")
 def test_neither_config_nor_system_initialize_anything(project: Path) -> None:
-    """Hook settings are not looked into before the first event: not even what is wrong with them is told."""
+    """Hook settings are not looked into before the first event: not even their problems are reported."""
     memory = MemorySink()
     config = Config(project, settings={"enableHooks": True, "hooks": {"Nonsense": 7}}, log_sinks=[memory])
     system = config.get_hook_system()
@@ -150,7 +150,7 @@ def test_neither_config_nor_system_initialize_anything(project: Path) -> None:
 
 @pytest.mark.req("HOOK-144", "HOOK-215")
 def test_the_session_facts(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A config tells what it was given, its directory as an absolute path, and makes an id where none is given."""
+    """A config returns its arguments, its directory as an absolute path, and makes an id where none is given."""
     config = Config(project, session_id="s1", transcript_path="t.jsonl", settings={})
     assert (config.get_session_id(), config.get_working_dir(), config.get_transcript_path()) == (
         "s1",
@@ -208,7 +208,7 @@ def test_layers_add_up(project: Path, files: Files) -> None:
     ],
 )
 def test_a_project_cannot_remove_a_users_guard(project: Path, files: Files, project_settings: dict[str, Any]) -> None:
-    """Whatever a project's file says, the user's hook runs and blocks."""
+    """A project's file can't prevent the user's hook: it runs and blocks."""
     files.write(user=settings("exit 2"), project=project_settings)
     result = fire(Config(project))
     assert result.final_output is not None
@@ -269,7 +269,7 @@ def test_the_files_may_be_elsewhere(tmp_path: Path, project: Path, files: Files)
 
 
 def test_an_unusable_file_costs_that_file_only(project: Path, files: Files) -> None:
-    """A file that is not JSON is told of with its place, and the others' hooks run."""
+    """A file that is not JSON is reported with its place, and the others' hooks run."""
     files.write(user=settings("echo user"), project={})
     files.paths.project.write_text('{"hooks": oops}')
     config = Config(project)
@@ -311,7 +311,7 @@ def test_a_program_that_changes_its_directory_keeps_its_guards(tmp_path: Path, m
 
 
 def test_first_events_in_several_threads_share_one_system(project: Path) -> None:
-    """Whoever comes first makes it, and the others wait for it."""
+    """The first thread makes it, and the others wait for it."""
 
     class Slow(dict[str, Any]):
         """Settings that take a moment to be read, so that all threads are at it."""

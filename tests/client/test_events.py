@@ -42,7 +42,7 @@ def test_a_block_keeps_the_tool_from_running(make_hooks: MakeHooks) -> None:
 
 
 def test_rewritten_arguments_are_whole(make_hooks: MakeHooks) -> None:
-    """What hooks change is laid over the arguments; the program's own object stays as it is."""
+    """The changes of hooks are laid over the arguments; the program's own object stays as it is."""
     answer = specific(tool_input={"path": "b"}, additionalContext="Use b.")
     hooks = make_hooks({"BeforeTool": [hook(answer)]})
     given = {"path": "a", "mode": "w"}
@@ -83,7 +83,7 @@ def test_a_tool_may_return_any_of_three_things(
 
 
 def test_after_tool_hooks_see_the_arguments_that_the_tool_got(make_hooks: MakeHooks, tmp_path: Path) -> None:
-    """A tool that changes its arguments does not change what hooks are told."""
+    """A tool that changes its arguments does not change the input of hooks."""
     hooks = make_hooks({"AfterTool": [hook(f"cat > {tmp_path}/told")]})
 
     def tool(arguments: dict[str, Any]) -> str:
@@ -171,7 +171,7 @@ def test_an_answer_that_is_neither_yes_nor_no_is_an_error(make_hooks: MakeHooks,
 
 @pytest.mark.parametrize("is_allowed", [False, True])
 def test_without_a_question_the_call_is_refused(make_hooks: MakeHooks, memory: MemorySink, is_allowed: bool) -> None:
-    """Where nobody can be asked the call is blocked, and the log says so, unless the program says "allow"."""
+    """Where no user can be asked the call is blocked, with a record in the log, unless the program gives "allow"."""
     given = {"on_ask": "allow"} if is_allowed else {}
     hooks = make_hooks({"BeforeTool": [hook(says({"decision": "ask", "reason": "Sure?"}))]}, **given)
     call = asyncio.run(hooks.session("s-9").before_tool("t", {}))
@@ -261,7 +261,7 @@ def test_a_request_is_changed(make_hooks: MakeHooks) -> None:
 
 
 def test_a_hook_can_drop_every_message(make_hooks: MakeHooks, memory: MemorySink) -> None:
-    """An empty list is a rewrite: no text is sent, and verdict, log and advice say so."""
+    """An empty list is a rewrite: no text is sent, as verdict, log and advice report."""
     gate = asyncio.run(
         make_hooks({"BeforeModel": [hook(specific(llm_request={"messages": []}), name="wipe")]})
         .session()
@@ -305,7 +305,7 @@ def test_a_model_call_is_blocked(make_hooks: MakeHooks) -> None:
     ],
 )
 def test_a_response_is_redacted(make_hooks: MakeHooks, tmp_path: Path, response: LLMResponse) -> None:
-    """Hooks are told text and candidates, whichever the program gave, and their text takes the model's place."""
+    """Hooks get text and candidates, whichever the program gave, and their text replaces the model's."""
     redact = specific(llm_response={"text": "[gone]"})
     hooks = make_hooks({"AfterModel": [hook(f"cat > {tmp_path}/told; {redact}")]})
     answer = asyncio.run(hooks.session().after_model(REQUEST, response))
@@ -478,7 +478,7 @@ def test_a_before_model_hook_can_take_tools_away(make_hooks: MakeHooks) -> None:
 
 
 def test_a_session_can_take_over_a_selection(make_hooks: MakeHooks) -> None:
-    """A turn that goes on in another session has the same tools."""
+    """A turn that continues in another session has the same tools."""
     hooks = make_hooks({"BeforeToolSelection": [hook(specific(toolConfig={"allowedFunctionNames": ["read"]}))]})
 
     async def main() -> None:

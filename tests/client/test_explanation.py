@@ -11,7 +11,7 @@ from .conftest import MakeHooks, hook
 
 
 def test_functions_are_in_the_plan_and_in_the_list(make_hooks: MakeHooks) -> None:
-    """What `hookline fire --plan` and `list` show of files, a program can see of itself, with its functions."""
+    """A program can see its plan and its functions, as `hookline fire --plan` and `list` show those of files."""
     hooks = make_hooks({"BeforeTool": [hook("true", name="script", matcher="^write_"), hook("exit 0", name="other")]})
 
     @hooks.on(BeforeTool, matcher="write_.*", name="no-secrets", timeout=2.0)
@@ -51,7 +51,7 @@ def test_a_plan_follows_the_settings(tmp_path: Path) -> None:
 
 
 def test_disabled_hooks_and_bad_arguments(tmp_path: Path) -> None:
-    """Nothing runs, and it says so; an unknown event is an error."""
+    """Nothing runs, and its text reports that; an unknown event is an error."""
     hooks = Hooks(tmp_path, settings={})
     assert (hooks.explain("BeforeTool").hooks, hooks.explain("BeforeTool").skipped) == ((), ())
     assert str(hooks.explain("BeforeTool")).startswith("Hooks are disabled")
@@ -64,6 +64,6 @@ def test_disabled_hooks_and_bad_arguments(tmp_path: Path) -> None:
 
 
 def test_the_text_is_safe_for_a_terminal(make_hooks: MakeHooks) -> None:
-    """Names come from settings files, which strangers may have written."""
+    """Names come from settings files, which may be untrusted."""
     hooks = make_hooks({"BeforeTool": [hook("true", name="a\x1b[2Jb")]})
     assert "\x1b" not in str(hooks.explain("BeforeTool", tool="x\x1b]0;t\x07"))

@@ -1,4 +1,4 @@
-"""What a program has as children after `Hooks.close()`: none of ours, dead or alive."""
+"""After `Hooks.close()` a program has no child process of hookline, dead or alive."""
 
 import json
 import subprocess
@@ -89,7 +89,7 @@ print(json.dumps(left))
 @pytest.mark.req("DELTA-PROC-007")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to list children")
 def test_no_child_and_no_zombie_is_left_after_close(tmp_path: Path) -> None:
-    """Whatever kind of hook ran, or still runs, or was about to be started."""
+    """That holds for every kind of hook that ran, still runs, or was about to be started."""
     words = [sys.executable, "-c", PROGRAM, str(tmp_path)]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert json.loads(done.stdout or "null") == {}, done.stdout + done.stderr

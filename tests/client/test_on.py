@@ -158,7 +158,7 @@ def misspelt(event: BeforeTool) -> None:
 
 
 def test_a_decorator_without_its_event_is_an_error(make_hooks: MakeHooks) -> None:
-    """`@hooks.on` alone would register nothing, and nobody would notice."""
+    """`@hooks.on` alone would register nothing, without any sign."""
     hooks = make_hooks({})
 
     async def guard(_event: BeforeTool) -> Deny:

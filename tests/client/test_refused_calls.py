@@ -76,7 +76,7 @@ def test_a_call_that_the_choice_of_tools_forbids_is_recorded(
 
 
 def test_arguments_that_are_no_object_are_recorded(project: Path) -> None:
-    """The refusal is an event of its own, without a hook that decided."""
+    """The refusal is a separate event, without a hook that decided."""
     with Hooks(project, settings=SETTINGS) as hooks:
         hooks.session("s").sync.run_tool("t", "rm -rf /", lambda _: "ran")  # type: ignore[arg-type]
     logged = [json.loads(line) for line in log_path(None).read_text().splitlines()]

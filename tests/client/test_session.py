@@ -21,12 +21,12 @@ REQUEST: LLMRequest = {"model": "m", "messages": [{"role": "user", "content": "h
 
 
 def told(path: Path) -> list[dict[str, Any]]:
-    """What the hooks that append their input to this file were told."""
+    """The inputs of hooks that append them to this file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_each_session_has_its_own_facts(make_hooks: MakeHooks, tmp_path: Path) -> None:
-    """Hooks are told the id, directory and transcript of the session, with sessions side by side on one engine."""
+    """Hooks get the id, directory and transcript of the session, with sessions side by side on one engine."""
     hooks = make_hooks({"BeforeTool": [hook("cat >> told; echo >> told", sequential=True)]})
 
     async def main() -> None:
@@ -70,7 +70,7 @@ def test_hooks_run_where_their_scripts_are(make_hooks: MakeHooks, tmp_path: Path
 
 
 def test_ids_are_made_and_checked(make_hooks: MakeHooks) -> None:
-    """A session without an id gets one of its own; an id that is no text is an error."""
+    """A session without an id gets one; an id of another type than text is an error."""
     hooks = make_hooks({})
     first, second = hooks.session(), hooks.session()
     assert uuid.UUID(first.id) != uuid.UUID(second.id)
@@ -116,7 +116,7 @@ def test_from_config_reports_what_will_not_run(tmp_path: Path, capsys: pytest.Ca
 def test_a_wrong_value_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: dict[str, Any], own: dict[str, Any], said: str
 ) -> None:
-    """What is used in its place may not be what the person expects; the hooks run all the same."""
+    """The value in its place may surprise the user; the hooks run all the same."""
     group = {"hooks": [{"type": "command", "command": "true", **own}]}
     settings = {"enableHooks": True, "hooksConfig": options, "hooks": {"BeforeTool": [group]}}
     Hooks(tmp_path, settings=settings)
@@ -135,7 +135,7 @@ def test_a_wrong_value_is_reported(
     ],
 )
 def test_a_misspelt_key_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, advice: str) -> None:
-    """A key at the top that looks like ours has no effect, in code and in a file that was named, and this is said."""
+    """A key at the top that looks like ours has no effect, in code and in a named file, which is reported."""
     settings = {"enableHooks": True, key: {}, "theme": "dark"}
     Hooks(tmp_path, settings=settings)
     (error,) = capsys.readouterr().err.splitlines()
@@ -207,7 +207,7 @@ def test_whether_there_are_hooks(make_hooks: MakeHooks) -> None:
 
 
 def test_the_observer_sees_progress_and_decisions(make_hooks: MakeHooks) -> None:
-    """It is told of each hook and gets the verdict."""
+    """It sees each hook and gets the verdict."""
     seen: list[Any] = []
 
     class Observer(HookObserver):
@@ -247,7 +247,7 @@ print(sorted(name for name in sys.modules if name.startswith(("google", "hooklin
 
 
 def test_lifecycle_events_are_applied(make_hooks: MakeHooks) -> None:
-    """Where the settings say so, each of the events has its typed result; entering a session waits for its context."""
+    """Where answers are applied, each of the events has its typed result; entering a session waits for its context."""
     context = says({"hookSpecificOutput": {"additionalContext": "It is Monday."}})
     deny = "echo no >&2; exit 2"
     events = {

@@ -63,7 +63,7 @@ def test_every_method_has_a_blocking_form(make_hooks: MakeHooks) -> None:
 
 
 def test_the_names_are_the_same() -> None:
-    """Whatever a session can fire has its blocking form, with the same parameters."""
+    """Each event of a session has its blocking form, with the same parameters."""
     for name in (name for name in dir(SyncSession) if not name.startswith("_")):
         parameters = [list(inspect.signature(getattr(kind, name)).parameters) for kind in (Session, SyncSession)]
         assert parameters[0] == parameters[1], name
@@ -102,7 +102,7 @@ def test_async_tools_and_questions_work_as_well(make_hooks: MakeHooks) -> None:
 
 
 def test_inside_a_running_loop(make_hooks: MakeHooks) -> None:
-    """A synchronous function that is called by an async one can have hooks, too; the loop waits meanwhile."""
+    """A synchronous function that is called by an async one can also have hooks; the loop waits for it."""
     hooks = make_hooks({"BeforeTool": [hook(REWRITE)]})
 
     async def main() -> Any:
@@ -160,7 +160,7 @@ def test_use_inside_an_observer_is_an_error(make_hooks: MakeHooks) -> None:
 
 
 def test_the_thread_starts_on_first_use_and_ends_with_its_hooks(make_hooks: MakeHooks, tmp_path: Path) -> None:
-    """No thread before it is needed; none after `close`, and none when nobody holds the hooks any more."""
+    """No thread before it is needed; none after `close`, and none when no reference to the hooks is left."""
     before = loop_threads()
     hooks = make_hooks({"BeforeTool": [hook("true")]})
     session = hooks.session()
@@ -209,7 +209,7 @@ def test_a_forked_process_has_a_thread_of_its_own(make_hooks: MakeHooks) -> None
 
 
 def test_a_program_ends_without_closing(tmp_path: Path) -> None:
-    """Nothing keeps the interpreter from ending, nothing is printed, and no hook is left behind."""
+    """The interpreter ends, nothing is printed, and no hook is left behind."""
     script = f"""
 import sys, threading, time
 from pathlib import Path
@@ -235,7 +235,7 @@ print("done")
     "interrupts",
     [
         pytest.param("os.kill(os.getpid(), signal.SIGINT)", id="while-it-waits"),
-        # It wakes this thread only, as one that comes just before the main thread blocks wakes nobody.
+        # It wakes this thread only: one that comes just before the main thread blocks wakes no thread.
         pytest.param("signal.pthread_kill(threading.get_ident(), signal.SIGINT)", id="before-it-waits"),
     ],
 )

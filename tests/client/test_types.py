@@ -1,4 +1,4 @@
-"""What programs write is clean under the strictest checkers, without any extra of hookline."""
+"""Programs are clean under the strictest checkers, without any extra of hookline."""
 
 import importlib
 import inspect
@@ -106,7 +106,7 @@ def test_pyright_strict(program: Path) -> None:
 
 @pytest.mark.parametrize("kind", [Selection, ModelGate, ModelAnswer, ToolCall, ToolResult])
 def test_help_shows_every_field(kind: Any) -> None:
-    """The docstring of a result describes each of its fields, in a line of its own."""
+    """The docstring of a result describes each of its fields, in a separate line."""
     text = inspect.getdoc(kind) or ""
     assert [one.name for one in fields(kind) if f"\n    {one.name}: " not in text] == []
     assert list(inspect.signature(kind).parameters) == [one.name for one in fields(kind)]
@@ -129,7 +129,7 @@ def test_dir_lists_the_public_names() -> None:
     "module", ["hookline", "hookline.formats", "hookline.adapters", "hookline.testing", "hookline.hook"]
 )
 def test_dir_lists_nothing_else(module: str) -> None:
-    """Modules that were imported on the way are no part of the interface, and each listed name can be had."""
+    """Modules that were imported on the way are not part of the interface, and each listed name can be imported."""
     loaded = importlib.import_module(module)
     assert dir(loaded) == sorted(loaded.__all__)
     if module not in ("hookline.formats", "hookline.adapters"):

@@ -73,7 +73,7 @@ def test_cache_marks_calls_and_signatures_stay() -> None:
     ],
 )
 def test_system_messages_become_the_system_prompt(system: Any, said: list[str], sent: Any) -> None:
-    """What hooks say in the role system is never a message; blocks keep their cache marks."""
+    """Texts of hooks in the role system never become messages; blocks keep their cache marks."""
     base = {name: value for name, value in {**REQUEST, "system": system}.items() if value is not None}
     messages = [*({"role": "system", "content": text} for text in said), *MESSAGES[1:]]
     changed = anthropic.from_hook_llm_request({"messages": messages}, base)

@@ -50,7 +50,7 @@ def tool_config_target(target: Mapping[str, Any]) -> ToolConfigTarget:
 
 
 def as_json(value: Any) -> Any:
-    """Any value of ours or of the SDK as the JSON that the cases are written in."""
+    """Any value of hookline or of the SDK as the JSON that the cases are written in."""
     if isinstance(value, GenerateContentParameters):
         return pruned({"model": value.model, "contents": as_json(value.contents), "config": as_json(value.config)})
     if isinstance(value, ToolConfigTarget):
@@ -116,7 +116,7 @@ COMMON_METHODS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def answer(output: DefaultHookOutput, method: str, given: Mapping[str, Any]) -> Any:
-    """What a method of an output class answers, under the name that the cases use for it."""
+    """The answer of an output class's method, under the name that the cases use for it."""
     return COMMON_METHODS[method](output) if method in COMMON_METHODS else sdk_answer(output, method, given)
 
 

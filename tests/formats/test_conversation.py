@@ -177,7 +177,7 @@ def test_hooks_see_the_texts_of_a_history_and_nothing_else() -> None:
 def test_a_rewrite_keeps_everything_that_is_not_text(
     messages: list[tuple[str, str]], expected: list[types.Content]
 ) -> None:
-    """Whatever a hook does to the messages, images, calls, responses, code and signatures stay."""
+    """No change of the messages by a hook loses images, calls, responses, code or signatures."""
     assert rewritten(HISTORY, *messages) == expected
 
 
@@ -324,7 +324,7 @@ answers = st.lists(st.tuples(st.sampled_from(["user", "model", "system"]), words
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[list[types.Content], list[tuple[str, str]]]:
-    """A history, and an answer made of its own messages and others in any order."""
+    """A history, and an answer made of its messages and others in any order."""
     history = draw(histories)
     shown = to_hook_llm_request(GenerateContentParameters(model="m", contents=history))["messages"]
     own = [(str(message["role"]), message["content"]) for message in shown]

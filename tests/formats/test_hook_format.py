@@ -282,6 +282,6 @@ def test_an_overlay_leaves_both_sides_as_they_were() -> None:
     ],
 )
 def test_messages_are_read_tolerantly(messages: Any, expected: list[tuple[str, str]] | None) -> None:
-    """What can be read is kept, what cannot is left out, and nonsense alone says nothing."""
+    """Readable values are kept, others are left out, and nonsense alone is no answer."""
     read = read_messages(messages)
     assert (None if read is None else [(message["role"], message["content"]) for message in read]) == expected

@@ -81,7 +81,7 @@ BLOCKS = {
     ],
 )
 def test_every_type_of_the_sdk_is_known(names: set[str], least: int, to_hook: Any) -> None:
-    """A new version of an SDK with a new type fails here first, and not in somebody's agent."""
+    """A new version of an SDK with a new type fails here first, and not in a user's agent."""
     assert len(names) >= least
     for name in sorted(names):
         to_hook({"type": name, "text": "a", "role": "user", "content": "a"})
@@ -108,7 +108,7 @@ def test_every_field_of_a_genai_part_is_known() -> None:
 
 @given(st.text("abcdefgt_", min_size=1, max_size=8))
 def test_no_other_type_is_read_as_nothing(name: str) -> None:
-    """Whatever the word is: known, or an error that names it, its message and its place."""
+    """Any word is known, or an error that names it, its message and its place."""
     part = {"type": name, "text": "a"}
     message = {"messages": [{"role": "user", "content": [part]}]}
     cases: list[tuple[set[str], Any, Any, str]] = [

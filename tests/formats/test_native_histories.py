@@ -217,7 +217,7 @@ def test_the_rewritten_request_says_what_the_hook_said(conversation: tuple[Modul
     shown = [(one["role"], one["content"]) for one in api.to_hook_llm_request(changed)["messages"]]
     own = [(one["role"], one["content"]) for one in api.to_hook_llm_request(native)["messages"]]
     if all(role == "system" and (role, text) not in own for role, text in said):
-        # New system messages alone are no conversation: the others stay.
+        # New system messages alone are not a conversation: the others stay.
         said = [*said, *(one for one in own if one[0] != "system")] if said else said
     texts = [Counter(text for role, text in some if role != "system") for some in (shown, said)]
     assert texts[0] == texts[1]

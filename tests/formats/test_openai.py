@@ -76,7 +76,7 @@ def test_what_hooks_see_of_items() -> None:
 
 
 def test_a_chat_request_is_changed() -> None:
-    """What hooks changed is changed, under the name that the request uses; everything else stays."""
+    """The changes of hooks are written under the names that the request uses; everything else stays."""
     wanted: LLMRequest = {
         "model": "other",
         "messages": [
@@ -106,7 +106,7 @@ def test_a_parameter_that_a_hook_unsets_is_gone() -> None:
 
 
 def test_a_parameter_that_the_api_does_not_have(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is not sent, and the person learns of it, once."""
+    """It is not sent, and the user gets one message."""
     for _ in range(2):
         assert openai.from_hook_llm_request({"config": {"topK": 7.0}}, ITEMS) is ITEMS
     assert capsys.readouterr().err.count("set topK, which OpenAI's Responses API does not have") <= 1
@@ -250,7 +250,7 @@ def test_what_the_sdk_leaves_out_is_no_text() -> None:
 
 @pytest.mark.parametrize("stored", ["prompt", "previous_response_id", "conversation"])
 def test_what_openai_keeps_needs_no_input(stored: str) -> None:
-    """Hooks see that there are no messages of this request's own."""
+    """Hooks see that this request itself has no messages."""
     kept = {"id": "p"} if stored == "prompt" else "resp_1"
     assert openai.to_hook_llm_request({"model": "m", "input": None, stored: kept})["messages"] == []
 
@@ -262,7 +262,7 @@ def test_tools_that_can_be_read_once_are_refused() -> None:
 
 
 def test_every_item_of_the_sdk_is_known() -> None:
-    """Whatever type of item the installed SDK has can be sent."""
+    """Every type of item that the installed SDK has can be sent."""
     union = typing.get_args(ResponseInputItem)[0]
     for kind in typing.get_args(union):
         named = kind.model_fields.get("type")
@@ -310,7 +310,7 @@ def test_a_chat_response(response: Any) -> None:
 
 
 def test_a_response_without_text() -> None:
-    """A model that only calls tools says nothing, and that is no error."""
+    """A model that only calls tools gives no text, which is not an error."""
     quiet = {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [CALL]}}]}
     assert openai.to_hook_llm_response(quiet) == {
         "candidates": [{"content": {"role": "model", "parts": []}, "index": 0}]

@@ -41,7 +41,7 @@ def danger() -> str:
 
 @server.tool()
 def careful() -> str:
-    """A hook wants a person to be asked."""
+    """A hook wants the user to be asked."""
     return "it ran"
 
 

@@ -109,7 +109,7 @@ def test_tools_are_restricted(connect: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
 def test_a_stop_refuses_all_further_calls(connect: Callable[..., Any], event: str) -> None:
-    """After `continue: false` no tool runs any more; everything else goes on."""
+    """After `continue: false` no tool runs any more; everything else continues."""
     stop = says({"continue": False, "stopReason": "enough for today"})
 
     async def talk() -> None:

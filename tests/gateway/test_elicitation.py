@@ -1,4 +1,4 @@
-"""A hook that wants a person to be asked: the client asks, if it can, and nothing but a clear yes is one."""
+"""A hook that wants the user to be asked: the client asks, if it can, and only a clear yes allows the call."""
 
 import asyncio
 import json
@@ -112,7 +112,7 @@ def test_a_client_that_never_answers(tmp_path: Any) -> None:
 
 @pytest.mark.attack("30.A5", "hide an argument behind a long one in the question of the gateway")
 def test_the_question_shows_every_argument(tmp_path: Any) -> None:
-    """A long one is cut in its middle, which is said; it hides neither its own end nor the next argument."""
+    """A long one is cut in its middle, with a mark; it hides neither its end nor the next argument."""
 
     async def test(wires: Wires) -> None:
         with_ask(wires)
@@ -153,7 +153,7 @@ def test_a_call_that_is_cancelled_while_a_person_is_asked(tmp_path: Any) -> None
     ],
 )
 def test_only_a_clear_yes_counts(tmp_path: Any, answer: dict[str, Any], is_run: bool) -> None:
-    """Whatever else a client answers refuses the call."""
+    """Any other answer of a client refuses the call."""
 
     async def test(wires: Wires) -> None:
         with_ask(wires)
@@ -167,7 +167,7 @@ def test_only_a_clear_yes_counts(tmp_path: Any, answer: dict[str, Any], is_run: 
 
 
 def test_a_client_that_can_only_open_addresses_is_not_asked(tmp_path: Any) -> None:
-    """A form is needed; without it the call is refused as where nobody can be asked."""
+    """A form is needed; without it the call is refused as where no user can be asked."""
 
     async def test(wires: Wires) -> None:
         with_ask(wires, url={})

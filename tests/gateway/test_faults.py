@@ -1,4 +1,4 @@
-"""What may go wrong on either side: clean errors, nothing hangs, no process is left."""
+"""Faults on either side give clean errors: nothing hangs, and no process is left."""
 
 import json
 import signal
@@ -104,7 +104,7 @@ def test_a_cancelled_call_in_a_hook(raw: Callable[..., Raw], tmp_path: Path) -> 
 
 
 def test_a_cancelled_call_in_the_server(raw: Callable[..., Raw]) -> None:
-    """The server is told, and its late answer is dropped."""
+    """The server gets the cancellation, and its late answer is dropped."""
     code = "for request in requests():\n    if 'cancelled' in request['method']:\n        answer(first, 'late')\n"
     client = raw(code + "    elif request['id'] == 1: first = request\n    else: answer(request, 'ok')\n", DENY_ALL)
     client.call(1, "x")
@@ -139,7 +139,7 @@ while True:
 @pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("how", ["eof", "SIGTERM", "SIGINT", "SIGHUP"])
 def test_no_process_is_left(raw: Callable[..., Raw], tmp_path: Path, how: str) -> None:
-    """A server that ignores everything is killed with its children, in bounded time; hooks that run end, too."""
+    """A server that ignores everything is killed with its children, in bounded time; hooks that run also end."""
     pid = tmp_path / "pid"
     client = raw(STUBBORN, {"BeforeTool": [hook(f"echo $$ > {pid}; exec sleep 60")]})
     client.call(1, "x")
@@ -154,7 +154,7 @@ def test_no_process_is_left(raw: Callable[..., Raw], tmp_path: Path, how: str) -
 
 
 def test_the_client_vanishes(raw: Callable[..., Raw], tmp_path: Path) -> None:
-    """When nobody reads our stdout any more, the server is ended."""
+    """When no process reads the gateway's stdout any more, the server is ended."""
     client = raw(f"Path({str(tmp_path / 'pid')!r}).write_text(f'{{os.getpid()}}\\n')\n" + ECHO)
     pid = int(wait_for(tmp_path / "pid"))
     assert client.process.stdout is not None
@@ -268,7 +268,7 @@ REDACT = {"AfterTool": [hook("sleep 0.3; " + says(specific(tool_output="[hidden]
     ids=["twice", "other-id", "with-method", "batch", "input", "old-form", "structured", "error", "resource"],
 )
 def test_no_answer_gets_past_a_redaction(raw: Callable[..., Raw], code: str) -> None:
-    """Whatever form the server gives its answer, the client gets one, without the secret."""
+    """The client gets an answer without the secret, in any form that the server gives it."""
     client = raw(f"for request in requests():\n    {code}\n", REDACT)
     client.call(1, "x")
     answer = client.read()
@@ -302,7 +302,7 @@ for request in requests():
 
 
 def test_a_server_that_writes_nonsense(raw: Callable[..., Raw]) -> None:
-    """Lines that are no messages are reported on stderr, harmless for a terminal, and not passed on."""
+    """Lines that are not messages are reported on stderr, harmless for a terminal, and not passed on."""
     code = "print('starting\\x1b[2J', flush=True)\nsys.stderr.buffer.write(b'warm\\x1b[2J\\xff up\\n')\n"
     client = raw(code + ECHO)
     client.request(1, "ping")
@@ -358,7 +358,7 @@ def test_settings_that_cannot_be_read(own_home: Path, project: Path, tmp_path: P
 
 
 def test_a_hook_that_can_never_run(own_home: Path, project: Path, tmp_path: Path) -> None:
-    """What is wrong with a hook, such as the name of its event, is said on stderr: nobody else would see it."""
+    """Mistakes in a hook, such as the name of its event, are reported on stderr: no other output would show them."""
     (own_home / ".llxprt").mkdir()
     settings = {"enableHooks": True, "hooks": {"BeforeTol": [hook("exit 2")]}}
     (own_home / ".llxprt" / "settings.json").write_text(json.dumps(settings))
@@ -369,7 +369,7 @@ def test_a_hook_that_can_never_run(own_home: Path, project: Path, tmp_path: Path
 
 
 def test_a_project_that_is_not_trusted(project: Path, tmp_path: Path) -> None:
-    """Its hooks don't run, and that is said on stderr with the remedy."""
+    """Its hooks don't run, and stderr reports that with the remedy."""
     (project / ".llxprt").mkdir()
     settings = {"enableHooks": True, "hooks": {"BeforeTool": [hook(says({"decision": "deny", "reason": "no"}))]}}
     (project / ".llxprt" / "settings.json").write_text(json.dumps(settings))

@@ -35,7 +35,7 @@ def is_gone(pid: int) -> bool:
 )
 @pytest.mark.parametrize("hurried", [False, True], ids=["calm", "hurried"])
 def test_nothing_is_left(manner: str, status: int, hurried: bool) -> None:
-    """Children in its group and outside of it end, too, whether it exits by itself or has to be killed."""
+    """Children in its group and outside of it also end, whether it exits by itself or must be killed."""
 
     async def work() -> tuple[list[int], int | None]:
         program = ManagedProcess((sys.executable, "-c", STARTS_OTHERS, manner), str(Path.cwd()), dict(os.environ))

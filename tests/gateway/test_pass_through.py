@@ -108,7 +108,7 @@ def test_half_an_emoji_passes(raw: Callable[..., Raw]) -> None:
 
 
 def test_settings_without_hooks(raw: Callable[..., Raw]) -> None:
-    """Calls pass as they are where there are no hooks, and a call without arguments stays without."""
+    """Without hooks calls pass as they are, and a call without arguments stays without."""
     client = raw(ECHO)
     client.request(1, "tools/call", name="x")
     assert client.read()["result"]["content"][0]["text"] == '{"name": "x"}'

@@ -1,4 +1,4 @@
-"""The relay by itself: what it does about lines that are too long, and about faults of its own."""
+"""The relay alone, with lines that are too long and with its own faults."""
 
 import asyncio
 import json

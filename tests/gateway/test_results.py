@@ -1,4 +1,4 @@
-"""What hooks see of a tool's result, and what the client gets of what they made of it."""
+"""A tool's result as hooks see it, and their changes as the client gets them."""
 
 from dataclasses import replace
 from typing import Any
@@ -102,7 +102,7 @@ def test_hooks_see_structured_content() -> None:
     ],
 )
 def test_clients_get_what_hooks_want(result: dict[str, Any], wanted: Any, changed: dict[str, Any]) -> None:
-    """What is added stands behind the tool's own blocks; what is replaced leaves nothing of the old output anywhere."""
+    """Additions come after the tool's own blocks; a replacement leaves nothing of the old output anywhere."""
     given = read_result(result)
     assert apply_changes(result, given, replace(given, llm_content=wanted)) == changed
 

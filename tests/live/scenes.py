@@ -62,7 +62,7 @@ class Scene:
     break_it: Callable[[Place, Path], None] | None = None
     """Changes the agent's settings file after the installation."""
     allowed: bool = True
-    """True if the agent may run tools without asking, because there is no user."""
+    """True if the agent may run tools without asking, because the scene has no user."""
     environ: Mapping[str, str] = field(default_factory=dict)
     varies: frozenset[str] = frozenset()
     """Agents in which only the tool's fate is sure, because their events overtake each other."""

@@ -1,4 +1,4 @@
-"""The table of effects, run with a loop of our own, and with loops that each do one thing wrong."""
+"""The table of effects, run with a correct loop, and with loops that each do one thing wrong."""
 
 import asyncio
 import runpy
@@ -142,7 +142,7 @@ ROWS = {effect.name: effect for effect in effects.EFFECTS}
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_loop_without_an_effect_fails(fault: str) -> None:
-    """Whatever a host leaves out, the row of that effect notices, and only that row."""
+    """The row of an effect, and only that row, fails for a host that leaves the effect out."""
     host = LoopHost(faults=frozenset({fault}))
     with pytest.raises(AssertionError, match=fault.partition(": ")[0]):
         check(ROWS[fault.partition(": ")[0]], host)
@@ -157,7 +157,7 @@ def test_restricting_the_offer_alone_or_the_call_alone_fails() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_declared_inability_is_accepted_when_it_is_real_and_said(fault: str) -> None:
-    """What a host can't do is declared and reported, and then the row is content."""
+    """An effect that a host can't apply is declared and reported, and then the row passes."""
     cannot = {fault: "for a test"}
     check(ROWS[fault.partition(": ")[0]], LoopHost(faults=frozenset({fault}), cannot=cannot), cannot)
 
@@ -169,7 +169,7 @@ def test_a_declared_inability_must_be_real() -> None:
 
 
 def test_a_declared_inability_must_be_said() -> None:
-    """A hook without effect is reported, or the person who configured it would not know."""
+    """A hook without effect is reported, or the user who configured it would not know."""
     with pytest.raises(AssertionError, match="it has no effect, and nothing on stderr says so"):
         check(ROWS["deny"], LoopHost(faults=frozenset({"deny"})), {"deny": "no"})
 
@@ -196,7 +196,7 @@ class Refusing:
 
 
 def test_a_stream_may_be_refused() -> None:
-    """A clear error leaks nothing; it is no redaction, though."""
+    """A clear error leaks nothing; it is not a redaction, though."""
     check(effects.NO_LEAK, Refusing())
     with pytest.raises(AssertionError, match="the host refuses: no streams"):
         check(ROWS["response redaction"], Refusing())

@@ -1,4 +1,4 @@
-"""The pytest plugin, as a stranger's project would use it, and its assertions."""
+"""The pytest plugin, as another project would use it, and its assertions."""
 
 import asyncio
 import os

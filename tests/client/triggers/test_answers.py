@@ -1,4 +1,4 @@
-"""The log has the answer to each question whether a tool may run, whoever was asked."""
+"""The log has the answer to each question whether a tool may run, of a user or a program."""
 
 import asyncio
 import json
@@ -127,7 +127,7 @@ def test_the_agents_own_question_is_logged(project: Path, approval: Approval, wo
 
 
 def unasked_triggers(project: Path) -> None:
-    """The specification's function without `on_ask`: a script's question is no refusal."""
+    """The specification's function without `on_ask`: a script's question does not refuse the call."""
 
     async def go() -> None:
         config = Config(project, session_id="s", settings={"enableHooks": True, "hooks": ASKS})
@@ -170,7 +170,7 @@ def unasked_agents_own(project: Path) -> None:
 def test_the_log_claims_no_answer_that_no_user_gave(
     project: Path, run: Callable[[Path], None], blocked: bool, by: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where no user can be asked, the record says so, and the words find it."""
+    """Where no user can be asked, the record states that, and a search for it finds the record."""
     run(project)
     (found,) = [one for one in records() if one["kind"] == "answer"]
     assert ("answer" in found, "asked" in found, found["blocked"], found.get("by", [])) == (False, False, blocked, by)

@@ -122,7 +122,7 @@ def texts(response: types.GenerateContentResponse | None) -> list[str | None]:
 def test_without_hooks_nothing_is_awaited(
     project: Path, trigger: Trigger, event: str, default: Any, enabled: bool
 ) -> None:
-    """Where there is nothing to run, the caller goes on with what it has, at once."""
+    """Where there is nothing to run, the caller continues at once with its own values."""
     del event
     with pytest.raises(StopIteration) as ended:
         trigger(Config(project, settings={"enableHooks": enabled})).send(None)
@@ -134,7 +134,7 @@ def test_without_hooks_nothing_is_awaited(
 )
 @pytest.mark.parametrize(("trigger", "event", "default"), TRIGGERS)
 def test_hooks_read_the_stable_form(project: Path, trigger: Trigger, event: str, default: Any) -> None:
-    """Whatever its matcher, the hook runs; it reads the real request, and after the call the whole response."""
+    """The hook runs with any matcher; it reads the real request, and after the call the whole response."""
     assert asyncio.run(trigger(config_of(project, event, "cat > told"))) == default
     told = json.loads((project / "told").read_text())
     assert told["llm_request"] == {
@@ -171,7 +171,7 @@ def test_hooks_read_the_stable_form(project: Path, trigger: Trigger, event: str,
 def test_a_failing_hook_changes_nothing(
     project: Path, trigger: Trigger, event: str, default: Any, command: str
 ) -> None:
-    """However a hook fails and whatever it printed, the call goes on as it is, and the log warns."""
+    """However a hook fails and whatever it printed, the call continues as it is, and the log warns."""
     memory = MemorySink()
     timeout = 300 if "sleep" in command else 30_000
     assert asyncio.run(trigger(config_of(project, event, command, sink=memory, timeout=timeout))) == default
@@ -181,7 +181,7 @@ def test_a_failing_hook_changes_nothing(
 
 @pytest.fixture
 def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hooks that cannot be read, by a fault of ours."""
+    """Hooks that cannot be read, by a fault in hookline."""
 
     def fail(_layers: object, **_options: object) -> None:
         raise OSError("unreadable")
@@ -240,7 +240,7 @@ class _Vanishing:
 def test_a_fault_in_applying_an_answer_gives_the_safe_default(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """When an answer cannot be applied, the call goes on as it is, and stderr says what is wrong."""
+    """When an answer cannot be applied, the call continues as it is, and stderr has the error."""
     gone = project / "gone"
     odd: Any = _Vanishing(RESPONSE, gone)
     request = GenerateContentParameters(
@@ -268,7 +268,7 @@ def test_a_fault_in_applying_an_answer_gives_the_safe_default(
 
 @pytest.mark.req("HOOK-111", "HOOK-116")
 def test_a_rewrite_that_cannot_be_applied_costs_nothing_else(project: Path) -> None:
-    """The note and the suppression of the same answer count all the same."""
+    """The note and the suppression of the same answer are still applied."""
     odd: Any = _Vanishing(RESPONSE, project / "gone")
     answer = {"systemMessage": "n", "suppressOutput": True, "hookSpecificOutput": {"llm_response": SYNTHETIC}}
     config = config_of(project, "AfterModel", f"touch gone; {says(answer)}")
@@ -278,7 +278,7 @@ def test_a_rewrite_that_cannot_be_applied_costs_nothing_else(project: Path) -> N
 
 @pytest.mark.parametrize(("trigger", "event", "default"), TRIGGERS)
 def test_a_cancellation_is_not_swallowed(project: Path, trigger: Trigger, event: str, default: Any) -> None:
-    """Whoever cancels a call while a hook runs gets the cancellation."""
+    """A caller that cancels a call while a hook runs gets the cancellation."""
     del default
     ready = project / "ready"
     os.mkfifo(ready)
@@ -323,7 +323,7 @@ def test_a_block_with_a_response(project: Path, decision: str) -> None:
     ],
 )
 def test_a_block_without_a_response(project: Path, command: str, reason: str) -> None:
-    """A block that brings none tells the caller so: there is neither a response nor a request to send."""
+    """A block without one gives the caller neither a response nor a request to send."""
     result = asyncio.run(before_model(config_of(project, "BeforeModel", command)))
     assert result == BeforeModelHookResult(blocked=True, reason=reason, decided_by=result.decided_by)
     assert len(result.decided_by) == 1
@@ -359,7 +359,7 @@ def test_a_rewritten_request_keeps_the_conversation(project: Path) -> None:
 
 @pytest.mark.req("HOOK-039", "HOOK-179")
 def test_added_messages_follow_the_others(project: Path) -> None:
-    """What a hook adds at the end stands at the end of the conversation."""
+    """A message that a hook adds at the end comes last in the conversation."""
     messages = [{"role": "user", "content": said} for said in ("What is here?", "And my password is 1234.", "Hurry.")]
     result = before(project, {"hookSpecificOutput": {"llm_request": {"messages": messages}}})
     assert result.modified_request is not None
@@ -389,7 +389,7 @@ def test_a_rewritten_configuration(project: Path) -> None:
     ],
 )
 def test_an_answer_that_changes_nothing(project: Path, answer: dict[str, Any]) -> None:
-    """Where a hook asks for nothing new there is no modified request."""
+    """Where a hook changes nothing, the result has no modified request."""
     assert before(project, answer) == BeforeModelHookResult()
 
 
@@ -446,7 +446,7 @@ def test_a_stop_after_the_call(project: Path) -> None:
 
 @pytest.mark.req("HOOK-180", "DELTA-HRUN-003")
 def test_what_else_an_after_model_hook_can_ask_for(project: Path) -> None:
-    """Suppression and a message for the model are told to the caller; a block blocks nothing."""
+    """The caller gets suppression and a message for the model; a block blocks nothing."""
     answer = {"decision": "block", "reason": "no", "suppressOutput": True, "systemMessage": "note"}
     assert after(project, answer) == AfterModelHookResult(
         response=RESPONSE, suppress_output=True, system_message="note"
@@ -512,7 +512,7 @@ def test_a_mode_that_no_hook_gave_undoes_nothing(
 
 
 def test_a_stop_is_kept_for_a_request_in_another_form(project: Path) -> None:
-    """Whatever the request is, a hook that ends the session ends it."""
+    """A hook that ends the session ends it with any request."""
     request: Any = {"model": "m", "contents": "hi"}
     assert selection(project, {"continue": False}, request).should_stop
 
@@ -602,7 +602,7 @@ def test_a_rewrite_that_needs_a_package_is_logged_as_that(project: Path, monkeyp
 
 
 def test_contents_of_another_api_are_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """OpenAI's messages in genai's type are never told as an empty conversation: the person learns of it, once."""
+    """OpenAI's messages in genai's type never become an empty conversation, and the user gets one message."""
     sink = MemorySink()
     hook = {"type": "command", "command": "touch ran"}
     settings = {"enableHooks": True, "hooks": {"BeforeModel": [{"hooks": [hook]}]}}

@@ -84,7 +84,7 @@ def config_of(project: Path, event: str, command: str, sink: MemorySink, matcher
 def test_hooks_run_and_are_logged_and_nothing_is_applied(
     project: Path, event: str, trigger: Trigger, fields: dict[str, Any]
 ) -> None:
-    """The hook is told what happened, the log has its answer, and the caller gets nothing to apply."""
+    """The hook gets the event, the log has its answer, and the caller gets nothing to apply."""
     memory = MemorySink()
     answer = shlex.quote(json.dumps({"decision": "block", "continue": False, "stopReason": "enough"}))
     config = config_of(project, event, f"cat > told; printf %s {answer}", memory)
@@ -113,7 +113,7 @@ def test_without_hooks_nothing_is_awaited(
 @pytest.mark.req("HOOK-110", "HOOK-203")
 @pytest.mark.parametrize(("event", "trigger", "fields"), TRIGGERS)
 def test_a_failing_hook_is_a_warning(project: Path, event: str, trigger: Trigger, fields: dict[str, Any]) -> None:
-    """A hook that fails is told in the log, and not to the caller."""
+    """A hook that fails is reported in the log, and not to the caller."""
     del fields
     memory = MemorySink()
     asyncio.run(trigger(config_of(project, event, "exit 1", memory)))
@@ -123,7 +123,7 @@ def test_a_failing_hook_is_a_warning(project: Path, event: str, trigger: Trigger
 
 @pytest.fixture
 def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hooks that cannot be read, by a fault of ours."""
+    """Hooks that cannot be read, by a fault in hookline."""
 
     def fail(_layers: object, **_options: object) -> None:
         raise OSError("unreadable")
@@ -137,7 +137,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_fault_of_ours_is_told_and_goes_no_further(
     project: Path, event: str, trigger: Trigger, fields: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """When the hooks cannot even be read, stderr says so, and the caller goes on."""
+    """When the hooks cannot even be read, stderr reports that, and the caller continues."""
     del event, fields
     asyncio.run(trigger(Config(project, settings={"enableHooks": True})))
     said = capsys.readouterr().err
@@ -146,7 +146,7 @@ def test_a_fault_of_ours_is_told_and_goes_no_further(
 
 @pytest.mark.parametrize(("matcher", "runs"), [("startup", True), (" startup ", True), ("start", False), ("", True)])
 def test_a_matcher_is_compared_with_the_trigger(project: Path, matcher: str, runs: bool) -> None:
-    """Where there is no tool, a matcher names the source, whole."""
+    """For an event without a tool, a matcher names the whole source."""
     config = config_of(project, "SessionStart", "touch ran", MemorySink(), matcher)
     asyncio.run(fire_session_start_hook(config, SessionStartSource.STARTUP))
     assert (project / "ran").exists() is runs
@@ -199,7 +199,7 @@ def applying(project: Path, event: str, answer: object, lifecycle: str = "apply"
 def test_an_embedding_program_gets_what_hooks_decided(
     project: Path, event: str, apply: Apply, fields: dict[str, Any], kind: type[LifecycleHookResult]
 ) -> None:
-    """Each event has a result of its own type, with the stop, its reason, the texts and who decided."""
+    """Each event has a typed result, with the stop, its reason, the texts and the hooks that decided."""
     result = asyncio.run(apply(applying(project, event, {**STOP, **TEXTS})))
     assert type(result) is kind
     assert (result.should_stop, result.stop_reason, result.decided_by) == (True, "enough", ("guard",))

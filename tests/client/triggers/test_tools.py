@@ -111,7 +111,7 @@ def test_triggers_without_hooks_wait_for_nothing(project: Path, enabled: bool) -
 
 @pytest.fixture
 def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hooks that cannot be read, by a fault of ours."""
+    """Hooks that cannot be read, by a fault in hookline."""
 
     def fail(_layers: object, **_options: object) -> None:
         raise OSError("unreadable")
@@ -208,7 +208,7 @@ def test_a_blocked_tool_is_not_run(project: Path, command: str, reason: str) -> 
     ],
 )
 def test_a_stop_before_the_tool(project: Path, answer: dict[str, Any], reason: str) -> None:
-    """`continue: false` keeps the tool from running, and the result tells the caller to stop and why."""
+    """With `continue: false` the tool does not run, and the result has the stop and its reason."""
     tool = _Tool()
     result = execute(config_of(project, says(answer)), tool)
     assert result == ToolResult(
@@ -232,7 +232,7 @@ def test_a_tool_that_is_not_blocked_runs(project: Path, decision: str | None) ->
 
 @pytest.mark.req("HOOK-030", "HOOK-131")
 def test_a_note_to_a_block(project: Path) -> None:
-    """A system message beside a block is told to the model, too, and not to the person."""
+    """The model, and not the user, also gets a system message beside a block."""
     answer = {"decision": "deny", "reason": "no", "systemMessage": "ask first"}
     result = execute(config_of(project, says(answer)), _Tool())
     assert (result.llm_content, result.return_display) == ("no\n\n[System] ask first", "no")
@@ -240,7 +240,7 @@ def test_a_note_to_a_block(project: Path) -> None:
 
 @pytest.mark.req("HOOK-019", "HOOK-156", "HOOK-177", "HOOK-216", "HOOK-217")
 def test_a_rewritten_input(project: Path) -> None:
-    """The tool runs with the change laid over its arguments, key by key, and AfterTool is told the same."""
+    """The tool runs with the change laid over its arguments, key by key, and AfterTool gets the same."""
     answer = {"hookSpecificOutput": {"tool_input": {"options": {"few": 1}, "new": None}}}
     tool = _Tool()
     changed = {"path": "a.txt", "options": {"few": 1}, "new": None}
@@ -252,7 +252,7 @@ def test_a_rewritten_input(project: Path) -> None:
 
 @pytest.mark.req("HOOK-019")
 def test_a_rewritten_input_is_validated(project: Path) -> None:
-    """What a hook made of the arguments is checked as a whole, and a sound change goes through."""
+    """Arguments that a hook changed are checked as a whole, and a valid change goes through."""
     checked: list[Mapping[str, Any]] = []
 
     def validate(arguments: Mapping[str, Any]) -> None:
@@ -370,7 +370,7 @@ AFTER_TOOL: list[Any] = [
 @pytest.mark.req("HOOK-156", "HOOK-178")
 @pytest.mark.parametrize(("answer", "changes"), AFTER_TOOL)
 def test_what_after_tool_can_do(project: Path, answer: dict[str, Any], changes: dict[str, Any]) -> None:
-    """AfterTool adds to what the model reads, hides from the person and stops; it neither blocks nor rewrites."""
+    """AfterTool adds text for the model, hides the result from the user and stops; it neither blocks nor rewrites."""
     original = replace(DONE)
     assert execute(config_of(project, None, says(answer)), _Tool(original)) == replace(DONE, **changes)
     assert original == DONE
@@ -390,7 +390,7 @@ def test_effects_of_several_hooks_come_through_together(project: Path) -> None:
 
 
 def test_notes_of_both_events(project: Path) -> None:
-    """What BeforeTool had to say stands before what AfterTool adds."""
+    """The additions of BeforeTool come before those of AfterTool."""
     result = execute(config_of(project, "echo first", says({"systemMessage": "second"})), _Tool())
     assert result == replace(DONE, llm_content="done\n\n[System] first\n\n[System] second")
 
@@ -415,13 +415,13 @@ def test_notes_on_structured_content(project: Path, event: str, content: Any, ex
 
 @pytest.mark.req("HOOK-149")
 def test_display_is_suppressed_by_a_hook_only() -> None:
-    """Unless somebody says otherwise a result is shown, and nobody is told to stop."""
+    """By default a result is shown, and does not stop the agent."""
     result = ToolResult(llm_content="")
     assert (result.suppress_display, result.should_stop, result.stop_reason) == (False, False, None)
 
 
 def test_a_tool_may_suppress_its_own_display(project: Path) -> None:
-    """What the tool itself hides, no hook uncovers."""
+    """No hook shows a result that the tool itself hides."""
     hidden = replace(DONE, suppress_display=True)
     assert execute(config_of(project, None, says({"suppressOutput": False})), _Tool(hidden)) == hidden
 
@@ -468,7 +468,7 @@ def test_what_the_tool_raises_is_the_callers(project: Path) -> None:
 
 
 def test_a_cancellation_is_not_swallowed(project: Path) -> None:
-    """Whoever cancels a tool call while a hook runs gets the cancellation, and the tool is not run."""
+    """A caller that cancels a tool call while a hook runs gets the cancellation, and the tool is not run."""
     ready, tool = project / "ready", _Tool()
     os.mkfifo(ready)
 
@@ -485,7 +485,7 @@ def test_a_cancellation_is_not_swallowed(project: Path) -> None:
 
 
 class Array(list[int]):
-    """Compares like an array of numbers: element by element, and with no truth of its own."""
+    """Compares like an array of numbers: element by element, and without a truth value."""
 
     def __eq__(self, _other: object) -> Any:
         return self
@@ -512,7 +512,7 @@ def test_arguments_that_cannot_be_compared_cost_no_answer(project: Path, answer:
 
 
 def test_a_tool_runs_with_what_its_hooks_were_told(project: Path) -> None:
-    """Whoever changes the arguments while the guards think about them changes nothing."""
+    """A change of the arguments while the guards judge them has no effect."""
     tool = _Tool()
     arguments: dict[str, Any] = {"command": ["ls"], "in": {"folder": "."}}
 
@@ -530,7 +530,7 @@ def test_a_tool_runs_with_what_its_hooks_were_told(project: Path) -> None:
 
 
 def test_every_kind_of_argument_is_the_tool_s_own(project: Path) -> None:
-    """What the caller changes while the hooks think does not reach the tool, wherever it lies."""
+    """A change by the caller while the hooks run does not reach the tool, at any depth."""
     given: dict[str, Any] = {
         "ordered": collections.OrderedDict(a=["safe"]),
         "tuple": ({"a": "safe"},),
@@ -608,7 +608,7 @@ def test_only_true_is_a_yes(project: Path, answer: Any) -> None:
 
 @pytest.mark.req("HOOK-182")
 def test_an_ask_that_nobody_hears_is_logged(project: Path) -> None:
-    """Without `on_ask` the call goes on, as the specification says, and the log warns of it."""
+    """Without `on_ask` the call runs, as the specification has it, and the log warns of it."""
     memory = MemorySink()
     config = config_of(project, says({"decision": "ask", "reason": "sure?"}), sink=memory)
     tool = _Tool()

@@ -27,7 +27,7 @@ def test_all_formats_have_the_same_names() -> None:
 
 
 def test_all_formats_know_the_names_of_the_tools() -> None:
-    """Those that the program runs: a tool of the API's own has no name of its own there."""
+    """The names are those of tools that the program runs: the API's tools have no names there."""
     chat = {"messages": [], "tools": [{"type": "function", "function": {"name": "read"}}, {"type": "web_search"}]}
     items = {"input": "hi", "tools": [{"type": "function", "name": "read"}, {"type": "web_search"}]}
     assert genai.tool_names(REQUEST) == ["read", "write", "lookup"]
@@ -37,7 +37,7 @@ def test_all_formats_know_the_names_of_the_tools() -> None:
 
 
 def test_functions_are_offered_as_they_are_permitted() -> None:
-    """What is not permitted goes, tools that the API runs itself included; all permitted changes nothing."""
+    """Tools that are not permitted go, also those that the API runs itself; if all are permitted, nothing changes."""
     config: Any = genai.offer(REQUEST, {"read"}.__contains__).config
     assert [[one.name for one in tool.function_declarations or []] for tool in config.tools] == [["read"]]
     searching: Any = genai.offer(REQUEST, {"read", "google_search"}.__contains__).config

@@ -220,7 +220,7 @@ def test_the_older_spelling_is_understood() -> None:
     ],
 )
 def test_contents_of_an_unknown_shape_are_an_error(content: Any) -> None:
-    """They are never told to hooks as an empty conversation."""
+    """Hooks never get them as an empty conversation."""
     params = GenerateContentParameters(model="m", contents=["first", content])
     with pytest.raises(FormatError, match=r"^contents\[1\] is .*; expected a string, a Content, a Part"):
         to_hook_llm_request(params)
@@ -241,7 +241,7 @@ def test_contents_of_an_unknown_shape_are_an_error(content: Any) -> None:
     ],
 )
 def test_the_sdks_form_of_a_request_is_recognised(value: Any, expected: bool) -> None:
-    """`contents`, or any field that a request in hook form does not have, tells them apart."""
+    """`contents`, or any field that a request in hook form does not have, distinguishes them."""
     assert is_sdk_request(value) is expected
 
 
@@ -258,7 +258,7 @@ def test_the_sdks_form_of_a_request_is_recognised(value: Any, expected: bool) ->
     ],
 )
 def test_a_request_without_contents_is_an_error(params: Any) -> None:
-    """It is never told to hooks as an empty conversation."""
+    """Hooks never get it as an empty conversation."""
     with pytest.raises(FormatError, match=r"^contents is missing; expected a string, a Content, a Part"):
         to_hook_llm_request(params)
 
@@ -302,7 +302,7 @@ def test_system_texts_become_the_system_instruction(instruction: Any, said: dict
 
 
 def test_a_system_instruction_is_not_also_a_message() -> None:
-    """What one hook gave as the instruction, and the next one returned among the messages, is sent once."""
+    """An instruction of one hook that the next one returned among the messages is sent once."""
     said = {
         "systemInstruction": "be brief",
         "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "q"}],
@@ -338,7 +338,7 @@ def test_a_config_is_changed_in_its_own_form(config: Any, expected: Any) -> None
 
 
 def test_a_changed_request_can_be_sent() -> None:
-    """What was changed passes the SDK's own validation and serialises without a warning."""
+    """A changed request passes the SDK's validation and serialises without a warning."""
     said = {
         "model": "n",
         "messages": [{"role": "user", "content": "\ud800"}, {"role": "model", "content": "x"}],

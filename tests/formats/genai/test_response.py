@@ -143,14 +143,14 @@ def test_the_sdks_form_of_a_response_is_recognised(value: Any, expected: bool) -
 
 @pytest.mark.parametrize("value", [{"choices": []}, {"content": [{"type": "text", "text": "x"}]}, 5, None, "x"])
 def test_a_response_of_an_unknown_shape_is_an_error(value: Any) -> None:
-    """It is never told to hooks as an empty response."""
+    """Hooks never get it as an empty response."""
     with pytest.raises(FormatError, match=r"^the response is .*; expected a GenerateContentResponse"):
         to_hook_llm_response(value)
 
 
 @pytest.mark.parametrize("candidate", ["x", 5, None])
 def test_a_candidate_of_an_unknown_shape_is_an_error(candidate: Any) -> None:
-    """It is never told to hooks as an answer without a text."""
+    """Hooks never get it as an answer without a text."""
     with pytest.raises(FormatError, match=r"^candidates\[0\] is .*; expected a GenerateContentResponse"):
         to_hook_llm_response({"candidates": [candidate]})
 
@@ -308,7 +308,7 @@ def test_a_replacement_leaves_the_original_as_it_was() -> None:
 
 @pytest.mark.req("HOOK-202")
 def test_an_empty_response_has_one_candidate_that_says_nothing() -> None:
-    """A caller can tell that no model spoke."""
+    """A caller can see that no model answered."""
     empty = empty_response()
     assert empty == response(candidate(finish_reason=types.FinishReason.STOP, index=0))
     assert empty.text is None

@@ -56,7 +56,7 @@ def test_the_sdk_is_not_loaded_for_what_does_not_need_it() -> None:
 
 
 def test_a_missing_sdk_is_named_with_the_extra_that_brings_it() -> None:
-    """Who needs the SDK and does not have it is told what to install."""
+    """A program that needs the SDK and does not have it gets the command that installs it."""
     assert run(WITHOUT_SDK) == "google-genai genai"
 
 

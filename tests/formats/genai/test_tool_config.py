@@ -29,7 +29,7 @@ def tool_config(mode: str | None = None, names: list[str] | None = None, **field
     ],
 )
 def test_hooks_see_mode_and_names(given: Any, expected: dict[str, Any]) -> None:
-    """What is not set is not there."""
+    """A value that is not set is absent."""
     assert to_hook_tool_config(given) == expected
 
 

@@ -52,7 +52,7 @@ def run(capsys: pytest.CaptureFixture[str], project: Path, *words: str) -> tuple
 def test_calls_that_were_made_and_would_now_be_refused(
     transcript: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a person refused then is judged, and compared with nothing; the same input is judged once."""
+    """A call that the user refused then is judged, and compared with nothing; the same input is judged once."""
     code, report = run(capsys, project, "--from", str(transcript))
     numbers = {name: report[name] for name in ("events", "inputs", "made", "refusedNow", "blocks", "frees")}
     assert numbers == {"events": 4, "inputs": 3, "made": 3, "refusedNow": 1, "blocks": 1, "frees": 0}
@@ -176,7 +176,7 @@ def test_without_git_that_is_said(
 
 @pytest.mark.usefixtures("user")
 def test_the_log_itself(project: Path, capsys: pytest.CaptureFixture[str], user: Path) -> None:
-    """What a hook denied then and lets pass now is freed."""
+    """A call that a hook denied then and allows now is listed."""
     main(["fire", "BeforeTool", "--project", str(project), "--input", '{"tool_name":"x","tool_input":{"a":"rm"}}'])
     user.write_text(settings("true"))
     capsys.readouterr()
@@ -204,7 +204,7 @@ def test_nothing_of_a_stranger_acts_on_a_page(
 def test_a_page_that_cannot_be_written_is_said(
     transcript: Path, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The message names the file; it is no bug of ours."""
+    """The message names the file; it is not a bug of hookline."""
     page = tmp_path / "missing" / "page.html"
     assert main(["replay", "--project", str(project), "--from", str(transcript), "--html", str(page)]) == 1
     shown = " ".join(capsys.readouterr().err.split())

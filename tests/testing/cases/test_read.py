@@ -176,7 +176,7 @@ def test_what_is_wrong_is_told_with_its_place(text: str, problem: str) -> None:
 
 
 def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
-    """All problems of all files, so that one round is enough to mend them."""
+    """All problems of all files, so that one round is enough to fix them."""
     files = [tmp_path / "a.hooks.toml", tmp_path / "b.hooks.toml"]
     for file in files:
         file.write_text(f"[[case]]\na1 = 1\n{GOOD}[[case]]\nb2 = 1\n{GOOD}")
@@ -221,7 +221,7 @@ def test_the_number_of_inputs_is_bounded() -> None:
 
 
 def test_only_named_files_may_set_variables(tmp_path: Path) -> None:
-    """PATH or LD_PRELOAD of a stranger's file would run his program in place of a trusted hook."""
+    """PATH or LD_PRELOAD of an untrusted file would run its program in place of a trusted hook."""
     file = tmp_path / "x.hooks.toml"
     file.write_text(f'[[case]]\nenvironment.PATH = "."\n{GOOD}')
     assert [case.environment for case in read_cases([file], environment_of=[file])] == [{"PATH": "."}]

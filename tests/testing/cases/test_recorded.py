@@ -88,7 +88,7 @@ def test_what_can_not_be_taken_says_why(given: Any, why: str) -> None:
     ],
 )
 def test_a_written_case_is_the_event(fields: dict[str, Any], event: str) -> None:
-    """Whatever JSON can hold comes back, and what is written can't act on a terminal."""
+    """Every JSON value comes back, and the written text can't act on a terminal."""
     lines = list(case_file_lines([recorded(fields, event)]))
     assert all(line.isprintable() for line in lines)
     (case,) = read_text("\n".join(lines), "f")

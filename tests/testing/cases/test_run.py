@@ -187,7 +187,7 @@ def test_a_crash_is_never_what_was_expected(command: str, options: dict[str, Any
 
 
 def test_time_is_bounded_where_the_case_says_so(project: Path) -> None:
-    """A hook that takes longer than a bound that nothing can keep is told."""
+    """A hook that takes longer than an impossible bound is reported."""
     ((what, expected, _),) = differences_of(
         f"{TOOL}expect.within_ms = 0.001", project, settings_of("BeforeTool", "exit 0")
     )
@@ -227,7 +227,7 @@ def test_cases_keep_their_order_and_have_their_own_environment_and_session(proje
 
 
 def test_nothing_is_written_to_the_log(project: Path, tmp_path: Path) -> None:
-    """A run of cases is no run of an agent."""
+    """A run of cases is not a run of an agent."""
     results_of(f'[[case]]\n{TOOL}expect = "blocked"', project, settings_of("BeforeTool", "exit 2"))
     assert not (tmp_path / "state").exists()
 

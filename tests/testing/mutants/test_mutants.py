@@ -25,7 +25,7 @@ arguments.command = "rm -rf /"
 expect = { outcome = "blocked" }
 """
 
-# What Python itself reports when it starts a program.
+# The events that Python itself reports when it starts a program.
 STARTING = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "os.fork", "os.forkpty")
 
 NOTING = """#!/bin/sh
