@@ -16,7 +16,7 @@ from subprocess import run
 from typing import Any
 from unittest.mock import patch
 
-from hookline.runners.process import batch, pipes
+from hookline.runners.process import pipes, process
 from hookline.runners.process.batch import ChildJob, ChildLimits, run_children
 from hookline.runners.process.features import FEATURES
 
@@ -31,8 +31,7 @@ TRICKS: dict[str, tuple[Without, tuple[tuple[int, int], ...]]] = {
     "nothing (noise)": (nullcontext, ONE),
     "direct execution": (partial(patch.multiple, FEATURES, direct=False), ONE),
     "pidfd": (partial(patch.multiple, FEATURES, pidfd=False), ONE),
-    "quiet time of one": (partial(patch.object, batch._Batch, "quiet_s", 0.0), ONE[:1]),  # noqa: SLF001
-    "quiet time": (partial(patch.multiple, batch, _LONGEST_QUIET_S=0.0), ((8, SMALL), (32, SMALL))),
+    "quiet time": (partial(patch.object, process, "QUIET_S", 0.0), ONE),
     "F_SETPIPE_SZ": (partial(patch.object, pipes, "_enlarge", lambda *_: None), MANY),
 }
 

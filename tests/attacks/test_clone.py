@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from hookline.apps.cli.main import COMMANDS, load_command
-from hookline.runners.process.isolated import own_command
+from hookline.runners.process.own_process import own_command
 from hookline.testing.backtest.scratch import NoCopyError, project_at
 
 PATIENCE_S = 60.0

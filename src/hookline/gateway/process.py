@@ -12,9 +12,8 @@ from hookline.errors import HooklineError
 from hookline.gateway.lines import LineReader, LineWriter, wait_for_any
 from hookline.protocol.mcp import mcp_server_facts
 from hookline.runners.process import orphans
-from hookline.runners.process.command import program_invocation
+from hookline.runners.process.command import program_invocation, spawn
 from hookline.runners.process.reaper import REAPER, group_remains, signal_group
-from hookline.runners.process.spawn import spawn
 from hookline.runners.process.watcher import Watcher
 from hookline.stderr import warn_user
 

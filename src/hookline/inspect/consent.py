@@ -11,7 +11,7 @@ from hookline.log.consent import consent_record
 from hookline.log.redact.redactor import Redactor
 from hookline.protocol.constants import ConfigSource
 from hookline.protocol.records import Consent
-from hookline.runners.process.ancestry import why_not_a_person
+from hookline.runners.process.own_process import started_by_hookline
 
 if TYPE_CHECKING:
     from hookline.engine import system
@@ -29,7 +29,7 @@ _COMMANDS = {
 
 def require_person(action: Consent) -> None:
     """Raise HooklineError if a hook or the agent runs this command: they can't decide which hooks run."""
-    if sign := why_not_a_person():
+    if sign := started_by_hookline():
         raise HooklineError(
             f"nothing was changed: hookline itself started this command ({sign}), and only you decide which hooks run; "
             f"run {_COMMANDS[action]} in your own shell"

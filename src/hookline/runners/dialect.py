@@ -13,11 +13,10 @@ from hookline.protocol.constants import OWN_DIALECT
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.json_text import stringify_json
 from hookline.protocol.text.near_misses import is_garbled, misspelt_denial, repeated_field
+from hookline.runners.dialect_files import COPIES, new_env_file
 from hookline.runners.invocation import DialectInput, HookInvocation
-from hookline.runners.process.env_file import new_env_file
 from hookline.runners.process.environment import own_environment
 from hookline.runners.process.job import ChildOutcome
-from hookline.runners.transcripts import COPIES
 
 
 def prepare(

@@ -183,7 +183,7 @@ def test_without_a_terminal_nothing_is_switched(page: Page, monkeypatch: pytest.
     page = replace(page, app=make_app(shown, token=TOKEN, port=PORT)[0])
     reply = page.post("/api/hooks/switch", {"hook": "guard", "enabled": False})
     assert (reply.status, "stdin is not a terminal" in reply.json["error"]) == (409, True)
-    monkeypatch.setattr("hookline.inspect.consent.why_not_a_person", lambda: "a hook")
+    monkeypatch.setattr("hookline.inspect.consent.started_by_hookline", lambda: "a hook")
     reply = page.post("/api/hooks/switch", {"hook": "guard", "enabled": False})
     assert (reply.status, "only you decide" in reply.json["error"]) == (409, True)
 

@@ -14,8 +14,8 @@ import uvloop
 from tests.patience import LONG_S, is_alive, with_enough_time
 
 from hookline.runners.process.batch import ChildLimits, ChildOutcome, run_children
+from hookline.runners.process.command import spawn
 from hookline.runners.process.features import FEATURES
-from hookline.runners.process.spawn import spawn
 
 if TYPE_CHECKING:
     from tests.conftest import HookScript

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from hookline.runners.process.command import ExecError, Invocation, spawn
 from hookline.runners.process.job import Stdio
-from hookline.runners.process.spawn import ExecError, Invocation, spawn
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.runners.warm.conftest import PYTHONS, Garage
 from tests.runners.warm.test_pool import COUNTS, count
 
 from hookline.runners.process.batch import ChildJob, run_children
-from hookline.runners.process.spawn import Invocation
+from hookline.runners.process.command import Invocation
 from hookline.runners.warm import slot
 from hookline.runners.warm.launch_spec import launch_spec_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.runners.process.spawn import Invocation
+from hookline.runners.process.command import Invocation
 from hookline.runners.warm import process_state
 from hookline.runners.warm.launch_spec import LaunchSpec, signature
 from hookline.runners.warm.process_state import facts_of, own_state

@@ -10,7 +10,7 @@ from typing import Any
 from hookline.bridge import client
 from hookline.files import make_private_directory, state_path
 from hookline.protocol.text.json_text import parse_json
-from hookline.runners.process.isolated import own_command
+from hookline.runners.process.own_process import own_command
 
 _START_S = 10.0
 

@@ -18,7 +18,7 @@ from hookline.protocol.constants import CANARY_HOOK
 from hookline.protocol.events import HookEventName
 from hookline.protocol.text.json_text import utc_timestamp
 from hookline.protocol.text.outcome_words import HookResult
-from hookline.runners.process.isolated import own_command
+from hookline.runners.process.own_process import own_command
 from hookline.settings.canary import Canary
 
 _POLL_S = 0.3

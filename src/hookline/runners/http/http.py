@@ -17,9 +17,9 @@ from hookline.protocol.hook_entry import HEADER_VARIABLE, HttpTarget
 from hookline.runners.function.threads import DaemonThreads
 from hookline.runners.http.answer import BadAnswerError, read_answer
 from hookline.runners.http.connections import Connection, Connections, Target
+from hookline.runners.process.command import RESOURCE_ERRNOS
 from hookline.runners.process.job import ChildOutcome
 from hookline.runners.process.limit import ON_SHORTAGE
-from hookline.runners.process.spawn import RESOURCE_ERRNOS
 
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")

@@ -6,20 +6,16 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from operator import attrgetter
 
+from hookline.runners.process.command import BEING_WRITTEN, RESOURCE_ERRNOS
 from hookline.runners.process.job import ChildJob, ChildLimits, ChildOutcome
 from hookline.runners.process.limit import ON_SHORTAGE, SCOPE
 from hookline.runners.process.process import Process, why_not_started
-from hookline.runners.process.spawn import BEING_WRITTEN, RESOURCE_ERRNOS
 
 __all__ = ["ChildJob", "ChildLimits", "ChildOutcome", "run_children"]
 
 _DEFAULT_LIMITS = ChildLimits()
 _NOT_STARTED = ChildOutcome(error="the hook was not started")
-_NEVER = float("inf")
-_LONGEST_TIMER_S = 86400.0
-
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.2
 _PAUSES_ALONE = 5
@@ -29,10 +25,6 @@ _TURN_S = 0.003
 
 # Some frameworks (anyio) repeat a cancellation in every turn of the loop. This soon after the first it is the same one.
 _SAME_CANCELLATION_S = 0.1
-
-_QUIET_S = 0.005
-_QUIET_S_PER_PROCESS = 0.001
-_LONGEST_QUIET_S = 0.05
 
 _DESCRIPTORS_PER_PROCESS = 5
 _DESCRIPTORS_FOR_OTHERS = 64
@@ -63,23 +55,18 @@ async def run_children(
 
 
 class _Batch:
-    """The processes of one call: one timer, one future.
+    """The processes of one call.
 
     It exists as long as the call, so loops share nothing, and a loop that is closed too early leaves nothing behind.
     """
 
-    quiet_s = _QUIET_S
     _all_finished: asyncio.Future[None] | None = None
-    _timer: asyncio.TimerHandle | None = None
-    _timer_deadline = _NEVER
 
     def __init__(self, jobs: Sequence[ChildJob], limits: ChildLimits, on_end: Callable[[int], None] | None) -> None:
         self.limits = limits
         self.slots = SCOPE.get()
         self._on_end = on_end
         self._most = _most_at_once(limits.max_concurrent)
-        if len(jobs) > 1:
-            self.quiet_s = min(max(_QUIET_S, _QUIET_S_PER_PROCESS * len(jobs)), _LONGEST_QUIET_S)
         self.outcomes = [_NOT_STARTED] * len(jobs)
         # Shared by all scripts that are being written: the other hooks wait for each pause.
         self._pauses_left = _PAUSES_ALONE
@@ -119,21 +106,9 @@ class _Batch:
     def close(self) -> None:
         """Let go of the loop; the reaper gets processes that still run because the loop was closed or interrupted."""
         self._all_finished = None
-        if self._timer:
-            self._timer.cancel()
         for process in tuple(self._running):
             with contextlib.suppress(Exception):  # the other processes must also be abandoned
                 process.abandon()
-
-    def schedule(self, process: Process, deadline: float) -> None:
-        """Call `on_deadline` of the process at this monotonic time, instead of the one set before."""
-        process.deadline = deadline
-        if deadline < self._timer_deadline:
-            if self._timer:
-                self._timer.cancel()
-            self._timer_deadline = deadline
-            delay = min(deadline - time.monotonic(), _LONGEST_TIMER_S)
-            self._timer = self.loop.call_at(self.loop.time() + delay, self._on_timer)
 
     def finished(self, process: Process, outcome: ChildOutcome) -> None:
         """Keep the outcome of a process; a second call does nothing."""
@@ -180,20 +155,6 @@ class _Batch:
             await asyncio.sleep(min(_FIRST_PAUSE_S * 2**pauses, _LONGEST_PAUSE_S))
             # While other hooks run, the shortage may end with them.
             pauses = 0 if is_shortage and self.slots.running else pauses + 1
-
-    def _on_timer(self) -> None:
-        now = time.monotonic()
-        # Processes don't set the timer during this round: it is set once at the end.
-        self._timer_deadline = -_NEVER
-        try:
-            for process in tuple(self._running):
-                while process.deadline <= now and process in self._running:
-                    process.on_deadline()
-        finally:
-            self._timer_deadline = _NEVER
-            if self._running:
-                first = min(self._running, key=attrgetter("deadline"))
-                self.schedule(first, first.deadline)
 
 
 @lru_cache(maxsize=8)

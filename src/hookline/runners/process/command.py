@@ -1,18 +1,47 @@
-"""Starts a command: a simple one directly, everything else by bash."""
+"""Starts a command: a simple one directly, everything else by bash; within limits, by a launcher in front of it.
+
+Limits can't be set on the calling process, which has other threads, nor between vfork and exec, where no Python code
+runs, nor from outside, which would be too late. So a hook with limits takes the start of a Python interpreter longer
+(about 10 ms).
+"""
 
 import errno
+import fcntl
 import os
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from hookline.protocol.hook_entry import ResourceLimits
+from hookline.runners.process import limit_launcher
 from hookline.runners.process.environment import Environment, prepare
 from hookline.runners.process.features import FEATURES
 from hookline.runners.process.job import ChildJob, Stdio
-from hookline.runners.process.limits import can_confine, confined
-from hookline.runners.process.spawn import BEING_WRITTEN, ExecError, Invocation, spawn
 from hookline.shell.direct import direct_argv, find_program
 from hookline.shell.quoting import quote_project_variables
+
+# These may end when other processes exit.
+RESOURCE_ERRNOS = frozenset((errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM))
+# This one ends when the program file is closed by its writer.
+BEING_WRITTEN = errno.ETXTBSY
+
+HIGHEST_STDIO = 2
+
+_LOCALE = b"LC_CTYPE"
+
+
+class Invocation(NamedTuple):
+    """A program ready to be executed."""
+
+    executable: bytes
+    argv: tuple[str, ...]
+    env: tuple[bytes, ...]
+
+
+class ExecError(OSError):
+    """The program could not be executed; its working directory and everything else was fine."""
 
 
 def start(job: ChildJob, stdio: Stdio, mark: bytes, *, report: int | None = None) -> int:
@@ -119,3 +148,77 @@ def _which(name: str, folders: Iterable[str]) -> str | None:
     # As shutil.which, but `shutil` loads three libraries for archives.
     candidates = (os.path.join(folder, name) for folder in folders if folder)  # noqa: PTH118 - bash shows it as PATH has it
     return next((path for path in candidates if os.access(path, os.X_OK) and os.path.isfile(path)), None)  # noqa: PTH113
+
+
+def spawn(invocation: Invocation, cwd: str, stdio: Stdio, keep: tuple[int, ...] = ()) -> int:
+    """Return the id of the new process; raise ExecError or another OSError if there is none.
+
+    Besides its stdio it inherits the file descriptors in `keep`.
+    """
+    executable, argv, env = invocation
+    stdin, stdout, stderr = stdio
+    pairs = (entry.partition(b"=") for entry in env)
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the user's commands
+            argv,
+            executable=executable,
+            cwd=cwd,
+            env={name: value for name, _, value in pairs},
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            pass_fds=keep,
+        )
+    except OSError as error:
+        if error.filename == cwd or error.errno in RESOURCE_ERRNOS:
+            raise
+        raise ExecError(error.errno, error.strerror, os.fsdecode(executable)) from error
+    # The caller reaps the child, so Popen must neither warn about it nor wait for it.
+    process.returncode = 0
+    return process.pid
+
+
+def move_above_stdio(fd: int) -> int:
+    """Give the descriptor another number: in a program without stdin, stdout or stderr the child would overwrite it."""
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGHEST_STDIO + 1)
+    os.close(fd)
+    return moved
+
+
+def can_confine() -> bool:
+    """Whether there is an interpreter for the program in front."""
+    # A frozen program is its own interpreter: it would be started again.
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def confined(
+    invocation: Invocation, limits: ResourceLimits, *, ends_with: int | None = None, report: int | None = None
+) -> Invocation:
+    """The same program within limits; raise a ValueError if they can't be set from here.
+
+    With `ends_with`, the number of its parent, it is killed when the parent's thread that starts it ends. With
+    `report`, a descriptor that it inherits, its exit status is written there.
+    """
+    if not can_confine():
+        raise ValueError("limits and network need a Python interpreter, and this program has none; remove them")
+    path, argv, env = invocation
+    given = {
+        **limits.to_dict().get("limits", {}),
+        **({} if limits.network else {"network": "off"}),
+        **({} if ends_with is None else {"parent": ends_with}),
+        **({} if report is None else {"report": report}),
+    }
+    words = " ".join(f"{name}={value}" for name, value in given.items())
+    # Python changes this variable for programs that it executes.
+    locale = next((entry.removeprefix(_LOCALE) for entry in env if entry.startswith(_LOCALE + b"=")), b"")
+    stage = (sys.executable, "-I", "-S", limit_launcher.__file__, words, os.fsdecode(locale), os.fsdecode(path), *argv)
+    return Invocation(os.fsencode(sys.executable), stage, env)
+
+
+def refusal(exit_code: int | None, stderr: bytes) -> str | None:
+    """Why the program in front refused to start the command; None if the command was started."""
+    text = stderr.decode("utf-8", "replace")
+    if exit_code != limit_launcher.REFUSED or not text.startswith(limit_launcher.PREFIX):
+        return None
+    return f"could not be started: {text.removeprefix(limit_launcher.PREFIX)}"

@@ -4,21 +4,22 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from hookline.runners.process import command, orphans
+from hookline.runners.process.command import BEING_WRITTEN, RESOURCE_ERRNOS, refusal
 from hookline.runners.process.job import ChildJob, ChildLimits, ChildOutcome, Stdio
 from hookline.runners.process.limit import Limit
-from hookline.runners.process.limits import refusal
 from hookline.runners.process.pipes import InputPipe, OutputPipe, open_pipes
 from hookline.runners.process.reaper import REAPER, signal_group
-from hookline.runners.process.spawn import BEING_WRITTEN, RESOURCE_ERRNOS
 from hookline.runners.process.status import STATUS_LOST, STATUSES, StatusReport, open_report
 from hookline.runners.process.watcher import Watcher
 
+# The output of a new process stays in its pipes for so long, unless it exits before.
+QUIET_S = 0.01
 _UNKILLABLE_S = 2.0
-_NEVER = float("inf")
-_LONGEST_TIMEOUT_MS = 1e15
+_LONGEST_TIMEOUT_MS = 1e12
 
 _UNKILLABLE = "the hook did not exit even after SIGKILL, so it was left alone"
 
@@ -28,12 +29,7 @@ class Owner(Protocol):
 
     limits: ChildLimits
     slots: Limit
-    quiet_s: float
-    """How long we only wait for the exit of a new process and leave its output in the pipes."""
     loop: asyncio.AbstractEventLoop
-
-    def schedule(self, process: "Process", deadline: float) -> None:
-        """Call `on_deadline` of the process at this monotonic time, instead of the one set before."""
 
     def finished(self, process: "Process", outcome: ChildOutcome) -> None:
         """Called when the process has exited and its output has been read, or when it was abandoned."""
@@ -42,7 +38,6 @@ class Owner(Protocol):
 class Process:
     """A hook's process: watched, fed, read, timed and reaped until it calls `finished` of its owner."""
 
-    deadline: float = _NEVER
     _started_at = 0.0
     _error: str | None = None
     _is_shortage = False
@@ -53,7 +48,8 @@ class Process:
     _timed_out = False
     _is_killed = False
     _has_exited = False
-    _watches_pipes = False
+    _timer: asyncio.TimerHandle | None = None
+    _quiet: asyncio.TimerHandle | None = None
     _pid = 0
     _mark = b""
     _pidfd = -1
@@ -72,7 +68,7 @@ class Process:
     def start(self) -> None:
         """Start the process and watch it. Raises if it can't be started; later faults become its error."""
         job, owner = self.job, self._owner
-        self._started_at = now = time.monotonic()
+        self._started_at = time.monotonic()
         child_ends, self._stdin, self._stdout, self._stderr = open_pipes(job.stdin, owner.limits.output_bytes)
         try:
             self._mark = next(orphans.MARKS)
@@ -86,10 +82,9 @@ class Process:
                 os.close(fd)
         REAPER.running.add(self._pid)
         try:
-            # A short answer fits into the pipe and is read after the exit: waking up for each write and each close
-            # costs more than all the rest. Watch the pipes only of hooks that run longer than `quiet_s`; hooks with
-            # short timeouts are watched from half of the timeout.
-            owner.schedule(self, now + min(2000 * owner.quiet_s, job.timeout_ms) / 2000)
+            self._set_timer(min(_LONGEST_TIMEOUT_MS, job.timeout_ms) / 1000, self._on_timeout)
+            # A short answer fits into the pipes and is read after the exit, without a wake-up for each write and close.
+            self._quiet = owner.loop.call_later(QUIET_S, self._watch_pipes)
             self._watcher = Watcher(owner.loop)
             if self._stdin.fd >= 0:
                 self._stdin.send(self._watcher)
@@ -119,29 +114,7 @@ class Process:
             self._is_killed = True
             signal_group(self._pid, signal.SIGKILL)
             REAPER.kill_now(self._mark)
-            self._owner.schedule(self, time.monotonic() + _UNKILLABLE_S)
-
-    def on_deadline(self) -> None:
-        """Take the next step.
-
-        After the quiet time watch the pipes; at the timeout send SIGTERM, then SIGKILL, then give up. After the exit
-        stop waiting for other processes that hold the pipes open.
-        """
-        if self._has_exited:
-            self.abandon()
-        elif not self._watches_pipes:
-            self._owner.schedule(self, self._timeout_at())
-            self._watch_pipes()
-        elif self._has_ended():
-            return
-        elif self._is_killed:
-            self._error = _UNKILLABLE
-            self.abandon()
-        elif self._terminated_at is not None:
-            self.kill()
-        else:
-            self._timed_out = True
-            self._terminate()
+            self._set_timer(_UNKILLABLE_S, self._on_unkillable)
 
     def abandon(self) -> None:
         """Close everything now; if the process still runs, the reaper terminates it."""
@@ -160,31 +133,42 @@ class Process:
             REAPER.running.discard(self._pid)
             self._finish()
 
+    def _set_timer(self, delay_s: float, step: Callable[[], None]) -> None:
+        """Take this step after a delay, instead of the step that was set before."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._owner.loop.call_later(delay_s, step)
+
+    def _on_timeout(self) -> None:
+        if not self._has_ended():
+            self._timed_out = True
+            self._terminate()
+
     def _terminate(self) -> None:
         self._send_sigterm()
-        self._owner.schedule(self, self._kill_deadline())
-        # Before it exits it may write more than its pipes hold.
-        self._watch_pipes()
+        self._set_timer(self._owner.limits.grace_s, self._on_grace_over)
+
+    def _on_grace_over(self) -> None:
+        if not self._has_ended():
+            self.kill()
+
+    def _on_unkillable(self) -> None:
+        if not self._has_ended():
+            self._error = _UNKILLABLE
+            self.abandon()
 
     def _send_sigterm(self) -> None:
         self._terminated_at = time.monotonic()
-        search = orphans.OrphanSearch(self._pid, self._mark)
-        signal_group(self._pid, signal.SIGTERM)
-        # A stopped process gets its SIGTERM only when it is continued.
-        signal_group(self._pid, signal.SIGCONT)
-        search.terminate()
-        REAPER.track(search, deadline=self._kill_deadline())
-
-    def _timeout_at(self) -> float:
-        return self._started_at + min(_LONGEST_TIMEOUT_MS, self.job.timeout_ms) / 1000
+        REAPER.terminate(self._pid, self._mark, deadline=self._kill_deadline())
 
     def _kill_deadline(self) -> float:
         return (self._terminated_at or 0.0) + self._owner.limits.grace_s
 
     def _watch_pipes(self) -> None:
-        if self._watches_pipes:
+        if self._quiet is None:
             return
-        self._watches_pipes = True
+        self._quiet.cancel()
+        self._quiet = None
         try:
             self._stdout.watch(self._watcher, self._on_eof)
             self._stderr.watch(self._watcher, self._on_eof)
@@ -236,7 +220,8 @@ class Process:
         if self._stderr.read() and is_stdout_read:
             self._finish()
         else:
-            self._owner.schedule(self, time.monotonic() + self._owner.limits.pipe_grace_s)
+            # Another process holds the pipes open.
+            self._set_timer(self._owner.limits.pipe_grace_s, self.abandon)
             self._watch_pipes()
 
     def _hooks_own(self, status: int | None) -> int | None:
@@ -252,6 +237,9 @@ class Process:
         return status
 
     def _finish(self) -> None:
+        for timer in (self._timer, self._quiet):
+            if timer is not None:
+                timer.cancel()
         try:
             code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
             if self.job.limits is not None or self._report is not None:

@@ -62,6 +62,15 @@ class Reaper:
             if not self._has_thread():
                 self._kill_all()
 
+    def terminate(self, group: int, mark: bytes, *, deadline: float) -> None:
+        """Send SIGTERM to a group and to whatever else belongs to its run; kill the latter at the deadline."""
+        search = OrphanSearch(group, mark)
+        signal_group(group, signal.SIGTERM)
+        # A stopped process gets its SIGTERM only when it is continued.
+        signal_group(group, signal.SIGCONT)
+        search.terminate()
+        self.track(search, deadline=deadline)
+
     def track(self, search: OrphanSearch, *, deadline: float) -> None:
         """Terminate whatever else belongs to a run that has got SIGTERM, and kill at the deadline what remains."""
         with self._lock:

@@ -8,8 +8,7 @@ pipe. Elsewhere this costs nothing but a look at the signal's handler.
 import os
 from _signal import SIG_DFL, SIGCHLD, getsignal  # type: ignore[import-not-found]  # `signal` makes enumerations of them
 
-from hookline.runners.process.limits import can_confine
-from hookline.runners.process.spawn import HIGHEST_STDIO, move_above_stdio
+from hookline.runners.process.command import HIGHEST_STDIO, can_confine, move_above_stdio
 
 _LONGEST = 32
 

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 from hookline.protocol.constants import CHILD_MARK
 from hookline.runners.process import orphans
+from hookline.runners.process.command import Invocation, spawn
 from hookline.runners.process.reaper import REAPER
-from hookline.runners.process.spawn import Invocation, spawn
 from hookline.runners.warm import archive
 from hookline.runners.warm.launch_spec import LaunchSpec
 from hookline.runners.warm.standby import LONGEST_MESSAGE, Standby, leave, wake_stopped

@@ -4,7 +4,7 @@ import os
 from functools import lru_cache
 from typing import NamedTuple
 
-from hookline.runners.process.spawn import Invocation
+from hookline.runners.process.command import Invocation
 from hookline.shell.direct import find_program
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Text, Word

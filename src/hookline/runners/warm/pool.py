@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from hookline.protocol.constants import DEFAULT_MAX_WARM
-from hookline.runners.process.command import invocation_of
+from hookline.runners.process.command import Invocation, invocation_of
 from hookline.runners.process.job import ChildJob
 from hookline.runners.process.limit import ON_SHORTAGE
-from hookline.runners.process.spawn import Invocation
 from hookline.runners.warm.interpreter import Interpreter, NotWarmError, stop_waiting
 from hookline.runners.warm.launch_spec import may_come
 from hookline.runners.warm.lease import Lease, Report

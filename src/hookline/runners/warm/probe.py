@@ -7,7 +7,7 @@ result for another script, or from another time, is not valid for this one.
 import os
 from typing import NamedTuple
 
-from hookline.runners.process.spawn import Invocation
+from hookline.runners.process.command import Invocation
 from hookline.runners.warm.interpreter import NotWarmError, answer, start
 from hookline.runners.warm.launch_spec import LaunchSpec, Signature, signature
 from hookline.runners.warm.process_state import shadowed_modules

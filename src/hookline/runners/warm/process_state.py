@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from hookline.protocol.constants import CHILD_MARK
-from hookline.runners.process.spawn import Invocation
+from hookline.runners.process.command import Invocation
 from hookline.runners.warm.launch_spec import LaunchSpec, Signature, signature
 
 # Python, its libraries and the C library read these when they start.

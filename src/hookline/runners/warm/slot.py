@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hookline.runners.process.spawn import Invocation
+from hookline.runners.process.command import Invocation
 from hookline.runners.warm.interpreter import Interpreter
 from hookline.runners.warm.launch_spec import LaunchSpec, Signature, is_still_found, launch_spec_of, signature
 from hookline.runners.warm.process_state import facts_of, shadowed_modules, variables

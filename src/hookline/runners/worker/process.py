@@ -4,16 +4,15 @@ import asyncio
 import contextlib
 import os
 import select
-import signal
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
 from hookline.runners.process import command, orphans
+from hookline.runners.process.command import refusal
 from hookline.runners.process.job import ChildJob
-from hookline.runners.process.limits import refusal
-from hookline.runners.process.reaper import REAPER, signal_group
+from hookline.runners.process.reaper import REAPER
 from hookline.runners.process.status import STATUSES
 from hookline.runners.process.watcher import Watcher
 
@@ -261,12 +260,7 @@ class WorkerProcess:
 
     def _signal_all(self) -> None:
         self._deadline = time.monotonic() + _GRACE_S
-        search = orphans.OrphanSearch(self.pid, self._mark)
-        signal_group(self.pid, signal.SIGTERM)
-        # A stopped process gets its SIGTERM only when it is continued.
-        signal_group(self.pid, signal.SIGCONT)
-        search.terminate()
-        REAPER.track(search, deadline=self._deadline)
+        REAPER.terminate(self.pid, self._mark, deadline=self._deadline)
 
     def _let_go(self, *, is_reaped: bool) -> None:
         self.is_over = True

@@ -14,9 +14,9 @@ from itertools import count
 
 from hookline.protocol.hook_entry import WorkerOptions
 from hookline.protocol.text.exit_text import show_ms
+from hookline.runners.process.command import RESOURCE_ERRNOS
 from hookline.runners.process.job import ChildJob, ChildOutcome
 from hookline.runners.process.limit import ON_SHORTAGE
-from hookline.runners.process.spawn import RESOURCE_ERRNOS
 from hookline.runners.worker.backoff import CrashBackoff
 from hookline.runners.worker.event import WorkerEvent
 from hookline.runners.worker.lines import WrongLineError, read_answer, read_ready, request_line, shown

@@ -12,10 +12,10 @@ from hookline.client.triggers.results import ToolResult
 from hookline.extensions import lazy_module
 
 if TYPE_CHECKING:
-    from hookline.runners.process import env_file
+    from hookline.runners import dialect_files
     from hookline.runners.process.batch import ChildOutcome
 else:
-    env_file = lazy_module("hookline.runners.process.env_file")
+    dialect_files = lazy_module("hookline.runners.dialect_files")
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -30,7 +30,7 @@ async def _run_shell_command(arguments: Arguments, context: ToolContext) -> Tool
         return failure(f"{shown(directory, context)} is not a directory, so the command was not run.")
     timeout_ms = min(arguments.get("timeout") or DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
     # One stream keeps errors in order; on one line, so that line numbers in error messages are right.
-    command, more = env_file.with_session_env(f"exec 2>&1; {arguments['command']}", context.session_id)
+    command, more = dialect_files.with_session_env(f"exec 2>&1; {arguments['command']}", context.session_id)
     if more:
         context = replace(context, environ={**context.environ, **more})
     outcome = await run_child(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hookline.runners.process.ancestry import _is_hookline, why_not_a_person
+from hookline.runners.process.own_process import _is_hookline, started_by_hookline
 
-ASK = "from hookline.runners.process.ancestry import why_not_a_person; print(why_not_a_person())"
+ASK = "from hookline.runners.process.own_process import started_by_hookline; print(started_by_hookline())"
 QUOTED = shlex.join([sys.executable, "-c", ASK])
 
 
@@ -21,7 +21,7 @@ def answer(script: str, **environ: str) -> str:
 
 def test_a_person_is_a_person() -> None:
     """The process of these tests was not started by hookline, and neither was its child."""
-    assert why_not_a_person() is None
+    assert started_by_hookline() is None
     assert answer(QUOTED) == "None"
 
 

@@ -1,14 +1,14 @@
-"""Whether hookline itself started this process: as a hook, as a tool of the agent, as an MCP server, or below one.
-
-A process can't hide this from us by accident, only on purpose: it has to remove the mark and to leave its parents.
-"""
+"""How hookline starts itself as a separate process, and whether hookline started the current process."""
 
 import os
 import re
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 from hookline.protocol.constants import CHILD_MARK
+
+_ENTRY_POINT = str(Path(__file__).parents[2] / "__main__.py")
 
 # More than any shell has; a longer chain was made to hide something.
 _MOST_ANCESTORS = 256
@@ -16,10 +16,20 @@ _MOST_BYTES = 16 << 20
 _PYTHON = re.compile(rb"(?:.*/)?python[\d.]*")
 
 
-def why_not_a_person() -> str | None:
-    """Return the sign that hookline started this process or an ancestor; None without one.
+def own_command(*words: str) -> list[str]:
+    """Return the command line of `hookline WORDS` in the interpreter of this program.
 
-    Where there is no /proc, only the environment is looked at.
+    `-m hookline` would look for the package in the current directory first, which may be an untrusted project's.
+    `-I` ignores that directory and every PYTHON* variable, and the entry point is named by its absolute path.
+    """
+    return [sys.executable, "-I", _ENTRY_POINT, *words]
+
+
+def started_by_hookline() -> str | None:
+    """Return the sign that hookline started this process or an ancestor, as a hook, tool or server; None without one.
+
+    A process can't hide this by accident, only on purpose: it must remove the mark and leave its parents. Without /proc
+    only the environment is checked.
     """
     if CHILD_MARK in os.environ:
         return f"{CHILD_MARK} is set"
