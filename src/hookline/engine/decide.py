@@ -2,13 +2,12 @@
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from hookline.engine.dry_run import without_trials
 from hookline.engine.event_table import EVENT_TABLE, EventRow
 from hookline.engine.merge import Merged, merge_or_decision
 from hookline.engine.rewrites import normal_change
@@ -41,7 +40,7 @@ def decide(
     """
     if plan is not None and plan.has_trials and any(run.hook.mode is not HookMode.ENFORCE for run in runs):
         options: Any = {"plan": plan, "skipped": skipped, "started": started, "arguments": arguments}
-        return without_trials(runs, lambda own: decide(event, hook_input, own, **options))
+        return _without_trials(runs, lambda own: decide(event, hook_input, own, **options))
     nothing_said = Verdict(
         event=event,
         subject=None if plan is None else plan.subject,
@@ -68,6 +67,17 @@ def decide(
         decision = _lifecycle_decision(row, hook_input, merged, answers, counting)
     verdict = msgspec.structs.replace(nothing_said, overridden=_overridden(merged, runs), **decision)
     return verdict if arguments is None or verdict.blocked else _checked(verdict, arguments)
+
+
+def _without_trials(runs: Runs, decided: Callable[[Runs], Verdict]) -> Verdict:
+    """The verdict of the enforced hooks, with all runs in it: those of hooks in shadow mode are only logged."""
+    enforced = [run for run in runs if run.hook.mode is HookMode.ENFORCE]
+    verdict = msgspec.structs.replace(decided(enforced), runs=tuple(runs))
+    # Its holders are positions among the answers of the enforced hooks alone.
+    answering = [run for run in runs if run.answer is not None]
+    positions = [index for index, run in enumerate(answering) if run.hook.mode is HookMode.ENFORCE]
+    holders = {path: tuple(positions[index] for index in held) for path, held in verdict.holders.items()}
+    return msgspec.structs.replace(verdict, holders=holders)
 
 
 def _each_finding_once(runs: Runs) -> list[HookAnswer]:
@@ -104,7 +114,7 @@ def _lifecycle_decision(
     answers: Sequence[HookAnswer],
     counting: Sequence[HookAnswer],
 ) -> dict[str, Any]:
-    """The decision of the answers that count; beside it what all hooks together answered, and whether that denies."""
+    """Return the decision of the applied answers, with what all hooks together answered and whether that denies."""
     # By this rule whatever the event's own is: a block is never lost.
     decision = _decision(row, hook_input, merge_or_decision(counting), counting) if counting else {}
     if not decision.get("denied"):
@@ -126,7 +136,7 @@ def _decision(
     denied = answer.decision in BLOCKING_DECISIONS
     stop = answer.proceed is False
     blocked = (row.can_block and denied) or (row.is_pre and stop)
-    # Asking is no decision in the merged answer: one hook that asks is enough, whatever the others say.
+    # The merged answer has no decision to ask: one hook that asks is enough, whatever the others answer.
     may_ask = row.can_ask and not denied and not stop
     undone = {of for _, _, of in merged.overridden}
     standing = [one for index, one in enumerate(answers) if index not in undone]
@@ -194,7 +204,7 @@ def _effect(
     *,
     blocked: bool,
 ) -> dict[str, Any]:
-    """The values that the caller uses in place of its own."""
+    """Return the values that replace the caller's."""
     if answer.tools is answer.tool_input is answer.llm_request is answer.llm_response is answer.prompt is UNSET:
         return {}
     if (tools := or_none(answer.tools)) is not None:

@@ -165,7 +165,7 @@ class EventLog:
         self._log.write(WorkerRecord(level=level, message=message, stderr=shown or None, **hook_place(hook)))
 
     def _report_unheard(self, run: HookExecutionResult, doubt: str) -> None:
-        """Reports to the person, once per hook, an answer that seems to deny and does not."""
+        """Report on stderr, once per hook, an answer that seems to deny and does not."""
         place = f"unheard {run.hook.origin} {run.hook.location}"
         is_unheard = can_block(run.hook) and not run.blocks and MENTIONS_A_DENIAL.search(run.stdout.replace("\0", ""))
         if is_unheard and place not in self._reported:

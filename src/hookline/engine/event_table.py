@@ -58,7 +58,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     subject: str | None = None
     """The input field that matchers are compared with."""
     reads: frozenset[str] = ANY_FIELD
-    """The fields of `hookSpecificOutput` that count."""
+    """The fields of `hookSpecificOutput` that are read."""
     change: Change = no_change
     """The rule for the changes that answers make."""
     chain: Change | None = None
@@ -67,11 +67,11 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the subject can be, where that is known."""
     can_block: bool = False
     can_ask: bool = False
-    """Whether a person can be asked before the operation."""
+    """Whether the user can be asked before the operation."""
     is_pre: bool = False
-    """True where a stop keeps the operation from taking place."""
+    """True where a stop prevents the operation."""
     block_continues_turn: bool = False
-    """Whether a block makes the agent go on, with its reason as the next message."""
+    """Whether a block makes the agent continue, with its reason as the next message."""
     observe_only: bool = False
     """True where nothing that hooks answer is ever applied, and the agent does not wait for them."""
 

@@ -185,11 +185,11 @@ class HookEventHandler:
         *,
         at_permission_request: bool = False,
     ) -> Verdict:
-        """Fire an event with its own fields, and return the verdict.
+        """Fire an event with these fields, and return the verdict.
 
         Args:
             event: the event.
-            fields: its own fields, such as `tool_name`.
+            fields: the event's fields, such as `tool_name`.
             session: the session that the event belongs to, in a program that has several.
             arguments: the rules for a tool's arguments: rewrites get their normal form at once, and must be valid.
             limits: the choice of tools in `session`; the handler keeps that of its own session itself.
@@ -216,7 +216,7 @@ class HookEventHandler:
         session: SessionFacts | None = None,
         limits: ToolLimits | None = None,
     ) -> bool:
-        """Return True if no hook has to run for an event about a subject; then it counts as fired. This never waits."""
+        """Return True if no hook has to run for an event about a subject, and count the event. This never waits."""
         if self._has_changed():
             self._refresh()
         if self._why_refused(event) is not None:

@@ -18,7 +18,7 @@ Translate = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 async def respond(
     message: Message, fire: Fire, translate: Translate, *, is_authenticated: bool = False
 ) -> AddressedResponse:
-    """The response to one request; a request with a fault gets a response that says so, and nothing is run.
+    """Return the response to one request; the response to an invalid request is an error, and nothing is run.
 
     `is_authenticated` says whether the asker's facts can be believed.
     """
@@ -75,7 +75,7 @@ def _session_of(facts: AskerFacts) -> SessionFacts:
 
 
 def _with_asker(fields: Mapping[str, Any], facts: AskerFacts | None) -> Mapping[str, Any]:
-    """The fields with who asks, as hooks are told it; whatever the input itself says about that is dropped."""
+    """Return the fields with the facts about the asker; an `asker` in the input itself is dropped."""
     if facts is not None:
         return {**fields, "asker": dict(facts)}
     return {name: value for name, value in fields.items() if name != "asker"} if "asker" in fields else fields

@@ -17,11 +17,11 @@ Answers = Sequence[HookAnswer]
 
 
 class Merged(msgspec.Struct, frozen=True):
-    """The merged answer, and which of the answers it was made from stand in it."""
+    """The merged answer, and which answer each of its values is from."""
 
     answer: HookAnswer
     holders: dict[str, tuple[int, ...]]
-    """For each field, by its path in the JSON, the positions of the answers whose value stands there."""
+    """For each field, by its path in the JSON, the positions of the answers with its value."""
     overridden: tuple[tuple[str, int, int], ...] = ()
     """Each block or stop that was undone: the field, the answer that undid it, and the answer that had it."""
 

@@ -220,5 +220,5 @@ def ask_trust(why_untrusted: TrustCheck, hook: HookEntry) -> str | None:
     """Why a hook may not run; also if that can't be determined."""
     try:
         return why_untrusted(hook)
-    except Exception as error:  # noqa: BLE001 - an untrusted command must not keep other guards from running
+    except Exception as error:  # noqa: BLE001 - an untrusted command must not stop other guards
         return f"whether it is trusted can't be determined ({error})"

@@ -30,7 +30,7 @@ def change_arguments(hook_input: EventInput, merged: HookAnswer, _answers: Seque
 
 
 def as_changes(answer: HookAnswer, hook_input: EventInput) -> HookAnswer:
-    """An answer that gives all arguments, as what it changes of those that its hook was told.
+    """Return an answer that gives all arguments as its changes of the hook's input.
 
     So it is merged key by key like any other, and what the hook left alone does not undo another hook's change.
     """

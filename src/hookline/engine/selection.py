@@ -162,7 +162,7 @@ def _unlifted(limit: ToolLimit, answers: Sequence[HookAnswer]) -> ToolLimit:
     if not lifted:
         return limit
     mode = None if "mode" in lifted else limit.tools.mode
-    # NONE has no names of its own, so a list takes back what it forbids only together with a mode.
+    # NONE has no list, so a list allows what NONE forbids only together with a mode.
     is_named = limit.tools.mode != "NONE" and "allowedFunctionNames" not in lifted
     return ToolLimit(limit.rank, ToolSelection(mode=mode, names=limit.tools.names if is_named else None))
 

@@ -117,7 +117,7 @@ class HookSystem:
         self._fired_by = fired_by
         self._program: list[HookEntry] = []
         self.trust_notice = TrustNotice(self._waiting_for_trust)
-        """Reports to the person which hooks wait for trust."""
+        """Reports on stderr which hooks wait for trust."""
         self._parts: _Parts | None = None
         self.handler: HookEventHandler | None = None
         """Where events are fired; None until the system is initialized."""
@@ -147,7 +147,7 @@ class HookSystem:
 
     @property
     def has_approval_hooks(self) -> bool:
-        """Whether hooks may have to run before a person is asked to allow a tool."""
+        """Whether hooks may have to run before the user is asked to allow a tool."""
         return self._parts is None or any(hook.at_permission_request for hook in self._parts.settings.hooks)
 
     def get_registry(self) -> HookRegistry:
@@ -256,7 +256,7 @@ class HookSystem:
             self._report_unusable_files()
 
     def _report_unusable_files(self) -> None:
-        """Reports to the person each file that can't be used any more, once."""
+        """Report each file that can't be used any more, once."""
         layers = self._source.layers
         unusable = [problem for layer in layers for problem in layer.problems if problem.is_error]
         for problem in (*unusable, *policy_problems(layers)):
@@ -281,7 +281,7 @@ class HookSystem:
         parts.registry.initialize()
 
     def _decode(self) -> Settings:
-        # Another agent applies what is answered to its prompts and sessions, so that hooks which guard it count there.
+        # Another agent applies answers about its prompts and sessions, so hooks that guard it are enforced there.
         return decode_settings(self._source.layers, applies_lifecycle=self._agent is not None)
 
     def _rules(self, lifecycle: Lifecycle) -> EngineRules:
@@ -356,7 +356,7 @@ class HookSystem:
         return parts
 
     def _report_plan(self, plan: HookExecutionPlan, event_log: EventLog) -> None:
-        # Before anything is written about these hooks: a command may contain a secret of its own `env`.
+        # Before anything is written about these hooks: a command may contain a secret from its `env`.
         others = (*plan.unmatched, *(skip.hook for skip in plan.skips))
         for hook in (*plan.hooks, *others):
             if hook.env and (not hook.needs_trust or hook in plan.hooks):

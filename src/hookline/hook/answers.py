@@ -168,7 +168,7 @@ def stop(reason: object = "") -> "NoReturn":
 def read_answer(returned: object) -> "dict[str, Any] | None":
     """Return a hook's result in hook form; raise WrongAnswerError if it can't be an answer."""
     if isinstance(returned, type) and issubclass(returned, Answer):
-        returned = returned()  # type: ignore[call-arg]  # `return Deny` is a deny, too
+        returned = returned()  # type: ignore[call-arg]  # `return Deny` is also a deny
     if isinstance(returned, Answer):
         return returned.fields
     if returned is None or isinstance(returned, dict):

@@ -36,7 +36,7 @@ class _Learned:
 
 
 class Event:
-    """An event, as a hook gets it: a copy of its own. To change anything, return an answer such as `Rewrite`."""
+    """An event, as a copy for one hook. To change anything, return an answer such as `Rewrite`."""
 
     can_block = False
     _kinds: "ClassVar[dict[str, type]]" = _Learned()  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""A script of `hookline.hook` as a worker: one event after another, each answered as a process of its own would."""
+"""A script of `hookline.hook` as a worker: one event after another, each answered as a separate process would."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def _answer(
         code = _code_of(ended.code, heard)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - asyncio.CancelledError, too: Python would end a script with it
+    except BaseException as error:  # noqa: BLE001 - also asyncio.CancelledError, which would end a script
         code = _failed(error, exit_code(error), heard)
     finally:
         sys.stderr = usual

@@ -18,7 +18,7 @@ _CANCELLING_S = 1.0
 
 
 class Background:
-    """Runs coroutines on a thread of its own, because the loop of the event that started them may end at once."""
+    """Runs coroutines on a separate thread, because the loop of the event that started them may end at once."""
 
     def __init__(self) -> None:
         self.reset()

@@ -37,7 +37,7 @@ def prepare(
             dialect_input = inputs.get(key) or inputs.setdefault(key, _dialect_input(hook, hook_input, inherited))
             if dialect_input.why_not(hook) is not None:
                 continue
-        except Exception as error:  # noqa: BLE001 - a fault in one table must not keep other guards from running
+        except Exception as error:  # noqa: BLE001 - a fault in one table must not stop other guards
             fault = f"hookline failed to put the event into its words ({error!r})"
             invocations.append(
                 HookInvocation(
@@ -105,7 +105,7 @@ class DialectAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def read_answer(
     dialect_input: DialectInput, outcome: ChildOutcome, reads: frozenset[str], *, rank: int
 ) -> DialectAnswer:
-    """Read a hook's output by the rules of its own agent."""
+    """Read a hook's output by the rules of the agent that it was written for."""
     try:
         reading = dialect_input.dialect.read(dialect_input.event, _printed(outcome))
     except UntranslatableError as error:

@@ -49,7 +49,7 @@ class TranscriptCopies:
         copy = self._copies.get((str(path), dialect)) or _Copy()
         with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
             if os.fstat(file.fileno()).st_size < copy.offset:
-                copy = _Copy()  # it was written anew
+                copy = _Copy()  # it was replaced
             file.seek(copy.offset)
             # A line without its end is still being written.
             lines = [line for line in file if line.endswith(b"\n")]

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, which outlives the loops of the program that uses it."""
+"""An event loop in a separate thread, which outlives the loops of the program that uses it."""
 
 import asyncio
 import os

@@ -24,7 +24,7 @@ class EngineResources:
         """Takes its options.
 
         Args:
-            on_worker: called with what a person should know of a worker, and what it wrote to stderr, in another
+            on_worker: called with a message about a worker, and what the worker wrote to stderr, in another
                 thread; only a weak reference to it is kept.
             fleet: the settings of the company's server, for remote hooks.
             sources: reads the programs of workers, to see when one has changed.

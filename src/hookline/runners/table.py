@@ -72,7 +72,7 @@ async def _fail(invocations: Sequence[HookInvocation], context: RunContext) -> l
 
 
 def _one_by_one(run: Callable[[HookInvocation, RunContext], Awaitable[ChildOutcome]]) -> Runner:
-    """Return a runner that runs each hook in a task of its own."""
+    """Return a runner that runs each hook in a separate task."""
 
     async def run_one(invocation: HookInvocation, context: RunContext) -> ChildOutcome:
         outcome = await run(invocation, context)

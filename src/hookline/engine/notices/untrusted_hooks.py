@@ -1,4 +1,4 @@
-"""Reports to the person, once, which hooks wait for trust."""
+"""Report on stderr, once, which hooks wait for trust."""
 
 from collections.abc import Callable, Iterable
 
@@ -13,7 +13,7 @@ Waiting = Iterable[tuple[HookEntry, str]]
 UNTRUSTED = ": untrusted: "
 """The parts of each line of a notice."""
 
-# A stranger's project must not fill the screen.
+# An untrusted project must not fill the screen.
 _MOST_NAMES = 3
 _MOST_REASONS = 3
 _FOR_MANY = {"look at it ": "look at them ", "it changed since it was ": "they changed since they were "}
@@ -40,7 +40,7 @@ class TrustNotice:
             warn_user(f"more hooks are not run{UNTRUSTED}hookline list shows them")
 
     def acknowledge(self) -> None:
-        """The person has been told about the hooks that wait now, so that only others are reported."""
+        """Count the hooks that wait now as reported, because the caller has shown them."""
         self._fresh(self._waiting())
 
     def _fresh(self, hooks: Waiting) -> list[tuple[HookEntry, str]]:

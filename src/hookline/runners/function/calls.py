@@ -35,7 +35,7 @@ async def run_callables(
 ) -> list[ChildOutcome]:
     """Call all hooks at the same time, and return their outcomes in order, in the form of a process's.
 
-    Each gets an event of its own, read from the JSON that a script would get, and its answer becomes the JSON that a
+    Each gets a separate event, read from the JSON that a script would get, and its answer becomes the JSON that a
     script would print: so a function changes nothing by changing what it was given, or later what it returned.
     """
     began = time.perf_counter()

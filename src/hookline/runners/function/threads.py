@@ -13,7 +13,7 @@ from threading import Lock, Thread
 from typing import Any
 
 MOST_THREADS = 32
-# Functions may fire events whose functions need threads, too. Below this depth they share the threads.
+# Functions may fire events whose functions also need threads. Below this depth they share the threads.
 _MOST_POOLS = 8
 
 

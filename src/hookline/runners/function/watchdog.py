@@ -212,7 +212,7 @@ def _late(watch: _Watch) -> HookTimeoutError:
 
 
 def _surely(end: Callable[[_Watch], None], watch: _Watch) -> None:
-    """Ends a watch, however often its exception comes meanwhile."""
+    """End a watch, however often its exception is raised during that."""
     while True:
         try:
             end(watch)

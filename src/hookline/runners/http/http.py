@@ -120,7 +120,7 @@ class _Exchange:
         self._request = _head(target, url, len(body), env, keeps=connections is not None) + body
         self._host = url.hostname or ""
         is_secure = url.scheme == "https"
-        # A name that stands for this machine must not be looked up: another machine could answer for it.
+        # A name of this machine must not be looked up: another machine could answer for it.
         address = "127.0.0.1" if self._host.lower() == "localhost" and not is_secure else self._host
         self._server = Target(address, (443 if is_secure else 80) if url.port is None else url.port, is_secure)
         self._most_bytes = most_bytes

@@ -1,7 +1,7 @@
 """The features of the operating system that run hooks. Hooks can't tell the difference.
 
 The best available features are used. The environment variable HOOKLINE_CHILD switches some of it off, for a platform
-where a feature misbehaves. It holds any of these words, separated by spaces or commas: `threads` (wait for each process
+where a feature misbehaves. It may have these words, separated by spaces or commas: `threads` (wait for each process
 in a thread instead of with pidfd and epoll), `shell` (run every command in a shell), `cold` (start every hook when its
 event is fired, none before).
 """

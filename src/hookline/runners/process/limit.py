@@ -44,7 +44,7 @@ class Limit:
     async def acquire(self, slot: object, most: int) -> None:
         """Wait in line until fewer than `most` hooks run, then take a slot."""
         loop = asyncio.get_running_loop()
-        # Somebody in line may have given way to a loop that has stopped since.
+        # A hook in line may have given way to a loop that has stopped since.
         self._wake_all()
         try:
             while not self._acquire_or_wait(slot, most, wake := loop.create_future()):
@@ -73,7 +73,7 @@ class Limit:
         return next((wake for wake in self._waiting.copy().values() if wake.get_loop().is_running()), None)
 
     def _wake_all(self) -> None:
-        """Let everybody in line look again: each batch waits with one hook at most, so the line is short."""
+        """Let every hook in line look again: each batch waits with one hook at most, so the line is short."""
         for slot, wake in self._waiting.copy().items():
             try:
                 wake.get_loop().call_soon_threadsafe(_wake, wake)

@@ -41,7 +41,7 @@ def main() -> None:
         try:
             os.execv(program, argv)  # noqa: S606 - we are here to run the user's commands
         except OSError as error:
-            # Somebody may just be writing the program.
+            # The program may be open for writing at this moment.
             if error.errno != errno.ETXTBSY or not pause_s:
                 _refuse(f"{program} can't be executed: {error}")
             time.sleep(pause_s)

@@ -1,7 +1,7 @@
 """Find and end processes that left a hook's process group, by `setsid` or as daemons. Linux only: it reads /proc.
 
 There are two traces. Descendants are found by their parents, as long as no parent in between has exited. And each
-run has a mark of its own in its environment, which all its processes inherit: a daemon has another parent, but still
+run has a unique mark in its environment, which all its processes inherit: a daemon has another parent, but still
 the mark. Only a process that lost both (a daemon that was started with an empty environment, or by another service)
 is not found.
 """

@@ -40,7 +40,7 @@ class InputPipe(_Pipe):
     def __init__(self, fd: int, data: bytes, read_end: int | None) -> None:
         """Write a short input into the new, empty pipe; a long one is written by `send` while the process starts.
 
-        With a read end of our own, which is closed along with the pipe, a hook that doesn't read causes no SIGPIPE.
+        With a second read end here, which is closed along with the pipe, a hook that doesn't read causes no SIGPIPE.
         """
         self.fd = fd
         self._read_end = read_end

@@ -1,7 +1,7 @@
 """The modules that stop Python before its script, in an archive that exists in memory only.
 
-Python finds it by a descriptor that it inherits. So nobody can remove or replace them while it starts, which would have
-it run the script, and they are those of the version of hookline that this program has loaded.
+Python finds it by a descriptor that it inherits. So they can't be removed or replaced while it starts, which would make
+Python run the script, and they are those of the version of hookline that this program has loaded.
 """
 
 import errno

@@ -84,7 +84,7 @@ class Interpreter:
 def start(invocation: Invocation, cwd: str, purpose: str, script: str) -> tuple[socket.socket, int]:
     """Start Python so that it stops before the script; return the socket that leads to it, and its process id."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    # Python looks at its streams when it starts, and pipes are what it will get. Nobody reads or writes these.
+    # Python looks at its streams when it starts, and pipes are what it will get. These are never used.
     read_end, write_end = os.pipe()
     command = f"{VARIABLE}={theirs.fileno()}:{os.getpid()}:{purpose}:{script}"
     try:

@@ -56,7 +56,7 @@ def launch_spec_of(invocation: Invocation, cwd: str) -> LaunchSpec | None:
 
 
 def why_no_launch_spec(command: str, invocation: Invocation | None, cwd: str) -> str | None:
-    """Return why a command that runs Python can't be warm; None if it runs no Python or fails when it is started.
+    """Return why a command that runs Python can't be warm; None if it does not run Python or fails when it is started.
 
     The invocation is None if the command has to be started by a shell.
     """

@@ -69,7 +69,7 @@ class Standby:
             if not message.isdigit():
                 raise ConnectionResetError
             pid = int(message)
-            # Nobody else's process may be taken for it, and signalled.
+            # Another process must not be taken for it, and signalled.
             if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                 leave(pid)
                 raise ConnectionResetError
@@ -103,7 +103,7 @@ class Standby:
     def discard(self, patience_s: float = _EXITING_S) -> bool:
         """Let it exit without an event; False if it does not answer yet, and then call this again later.
 
-        Nobody else will reap it or its exit helper, and we don't know their numbers before.
+        Only this object reaps it and its exit helper, and their numbers are unknown before.
         """
         try:
             self._channel.shutdown(socket.SHUT_WR)

@@ -1,6 +1,6 @@
 """A resident hook: its program is started once and receives one line for each event.
 
-A worker belongs to one event loop in a thread of its own, so that programs with several loops and threads share it. An
+A worker belongs to one event loop in a separate thread, so that programs with several loops and threads share it. An
 event is sent at most once: one that was sent and not answered has failed.
 """
 
@@ -47,7 +47,7 @@ class Worker:
             job: the command, and where and with what it runs.
             options: when its process is replaced.
             most_bytes: of one line, and of stderr for one event.
-            note: called with what a person should know (nothing, for stderr alone), and what it wrote to stderr.
+            note: called with a message for the user (empty for stderr alone), and the worker's stderr.
             is_outdated: whether the program has changed since the first event; asked before each start, and when the
                 process is ready. If it has, events that wait are handed back.
         """
@@ -64,7 +64,7 @@ class Worker:
         self._sent: dict[str, WorkerEvent] = {}
         self._answered: deque[str] = deque(maxlen=_REMEMBERED)
         self._count = 0
-        # Nobody can answer an event before it was sent.
+        # A worker can't guess them, so it can't answer an event before it was sent.
         self._ids = map("%s-%d".__mod__, zip(iter(lambda: os.urandom(4).hex(), ""), count(1), strict=False))
         self.crash_backoff = CrashBackoff()
         """The recent failures."""
@@ -98,7 +98,7 @@ class Worker:
             self._advance()
 
     def cancel(self, event: WorkerEvent) -> None:
-        """Nobody waits for an event any more. One that was sent keeps its place, and its deadline."""
+        """Drop an event whose caller has stopped waiting. One that was sent keeps its place, and its deadline."""
         if event in self._waiting:
             self._waiting.remove(event)
             event.end(ChildOutcome())
@@ -263,7 +263,7 @@ class Worker:
         if self._is_closed or not self._waiting:
             self._shortages = 0
             return
-        # Somebody may have to agree to a changed program before any of it runs.
+        # The user may have to trust a changed program before any of it runs.
         if self._is_outdated():
             self._return_unsent()
             return
@@ -339,7 +339,7 @@ class Worker:
         return f"{late}: its worker {self.crash_backoff.last}, and is started again in a moment"
 
     def _why_no_answer(self, event: WorkerEvent) -> str | None:
-        """What to look for, where the worker has never answered or has begun to; None if it is just late."""
+        """Return a hint if the worker has never answered, or has begun to; None if it is just late."""
         late = f"timed out after {show_ms(event.timeout_ms)}"
         if unfinished := self._unfinished():
             return f"{late}{unfinished}"

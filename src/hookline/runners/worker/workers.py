@@ -29,7 +29,7 @@ _CLOSED = "the engine and its workers are closed"
 _MOST_TRIES = 3
 
 _Key = tuple[Any, ...]
-# Called with the hook, what a person should know of its worker (nothing, for stderr alone), and what it wrote there.
+# Called with the hook, a message about its worker (empty for stderr alone), and the worker's stderr.
 OnWorker = Callable[[HookEntry, str, bytes], None]
 
 

@@ -114,7 +114,7 @@ class Library:
     def word_for(self, name: str, module: object) -> "str | None":
         """Return the word for a module in a report; `!` marks a file outside the library.
 
-        None for what is no ordinary module: to ask such a thing for anything could run it, as with a lazy one.
+        None for anything but an ordinary module: to ask such a thing for anything could run it, as with a lazy one.
         """
         if type(module) is not _MODULE:
             return None

@@ -48,7 +48,7 @@ def _report(report: Report, library: Library, known: "set[str]") -> None:
         found = [(name, module) for name, module in list(sys.modules.items()) if type(name) is str]
         words = [library.word_for(name, module) for name, module in found if name not in known]
         words += library.leading_entries()
-        # The first entry is no name: it tells a report from a run that ended without one.
+        # The first entry distinguishes an empty report from a run that ended without one.
         report.write([b"-", *[fsencode(word) for word in words if word is not None]])
     except BaseException:
         return
