@@ -298,7 +298,7 @@ def test_a_server_guards(project: Path, dialect: str) -> None:
     assert (blocked.blocked, blocked.reason, passed.blocked) == (True, "by a server", False)
     after = fire(config, HookEventName.BEFORE_TOOL, tool_name="run_shell_command", tool_input={})
     assert not after.blocked
-    assert f"could not be asked: nobody answers at 127.0.0.1:{port}" in str(after.runs[0].error)
+    assert f"could not be asked: no server answers at 127.0.0.1:{port}" in str(after.runs[0].error)
 
 
 def test_no_async_hook_outlives_the_program(project: Path) -> None:

@@ -73,7 +73,7 @@ AFTER_TOOL_READS = "additionalContext, tool_output, updatedToolOutput"
         pytest.param(
             E.BEFORE_MODEL,
             {"decision": "ask"},
-            ["'ask' asks nobody here and counts as allow; to refuse answer deny"],
+            ["'ask' can't be asked on this event and means allow; to refuse answer deny"],
             id="ask-elsewhere",
         ),
         pytest.param(
@@ -85,7 +85,7 @@ AFTER_TOOL_READS = "additionalContext, tool_output, updatedToolOutput"
         pytest.param(
             E.BEFORE_MODEL,
             {"hookSpecificOutput": {"llm_response": {}}},
-            ["llm_response counts only beside a decision of block or deny; without one the model is called"],
+            ["llm_response is used only beside a decision of block or deny; without one the model is called"],
             id="response-without-a-block",
         ),
         pytest.param(
@@ -137,7 +137,7 @@ def test_what_an_event_does_not_use_is_told(event: HookEventName, given: dict[st
 
 @pytest.mark.parametrize("event", HookEventName)
 def test_plain_text_needs_no_advice(event: HookEventName) -> None:
-    """What the engine made of plain text, or of a crash, is not what somebody answered."""
+    """The engine's reading of plain text, or of a crash, is not an explicit answer."""
     warning = warning_from_stderr("boom")
     assert warning is not None
     assert advise(hook(event), warning) == advice(event, "all good") == ()
@@ -145,7 +145,7 @@ def test_plain_text_needs_no_advice(event: HookEventName) -> None:
 
 @pytest.mark.parametrize("event", HookEventName)
 def test_text_that_looks_like_an_answer_is_told(event: HookEventName) -> None:
-    """Broken JSON is taken as text, and its author is told so."""
+    """Broken JSON is taken as text, and the log advises its author."""
     (sentence,) = advice(event, '{"decision": "deny"')
     assert sentence.startswith("stdout looks like JSON but is not valid JSON")
 

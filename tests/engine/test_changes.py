@@ -143,7 +143,7 @@ def test_what_answers_change(
 
 
 def test_what_was_told_stays_as_it_is() -> None:
-    """A change makes a new value, and touches neither what hooks were told nor what they answered."""
+    """A change makes a new value, and modifies neither the input nor the answers of hooks."""
     told = {"tool_input": {"a": 1}}
     answer = read_object({"hookSpecificOutput": {"tool_input": {"b": 2}}})
     assert change_arguments(told, answer, [answer]) == {"tool_input": {"a": 1, "b": 2}}
@@ -159,7 +159,7 @@ class _Odd:
 
 
 def test_arguments_that_cannot_be_compared_are_changed() -> None:
-    """An argument with an equality of its own does not cost a hook's answer."""
+    """An argument with a custom equality does not cost a hook's answer."""
     odd = _Odd()
     changes = change_arguments({"tool_input": {"a": odd, "b": 1}}, HookAnswer(tool_input={"a": 5, "b": 2}), [])
     assert changes == {"tool_input": {"a": 5, "b": 2}}

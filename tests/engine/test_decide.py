@@ -106,7 +106,7 @@ def test_a_failing_hook_costs_no_other_answer() -> None:
 
 @pytest.mark.parametrize("runs", [(), (run(), run())], ids=["no-hooks", "silent-hooks"])
 def test_no_answers_decide_nothing(runs: tuple[HookExecutionResult, ...]) -> None:
-    """Where nobody said anything there is no final output, and all went well."""
+    """Without an answer there is no final output, and the event succeeded."""
     assert decide(E.BEFORE_TOOL, TOOL, runs) == Verdict(event=E.BEFORE_TOOL, runs=runs)
     result = aggregate(*runs)
     assert (result.success, result.final_output, result.all_outputs) == (True, None, ())
@@ -168,7 +168,7 @@ def test_what_a_stop_comes_to(event: HookEventName) -> None:
 @pytest.mark.req("HOOK-169", "HOOK-199")
 @pytest.mark.parametrize("event", HookEventName)
 def test_the_compatibility_field_counts_before_tools_only(event: HookEventName) -> None:
-    """`permissionDecision` denies on BeforeTool, and is nobody's deny on any other event."""
+    """`permissionDecision` denies on BeforeTool, and on no other event."""
     made = verdict(event, {"hookSpecificOutput": {"permissionDecision": "deny"}})
     assert made.denied is (event is E.BEFORE_TOOL)
 
@@ -286,7 +286,7 @@ def test_the_reasons_of_all_hooks_that_block_reach_the_verdict(
 def test_what_the_caller_goes_on_with(
     event: HookEventName, common: dict[str, Any], specific: dict[str, Any], effect: dict[str, Any]
 ) -> None:
-    """The changed value, whole, or nothing where nothing changed or nothing goes on."""
+    """The changed value, whole; nothing without a change, or if the operation is blocked."""
     told = {**TOOL, **MODEL, "prompt": "p"}
     made = verdict(event, {**common, "hookSpecificOutput": specific}, told=told)
     names = ("arguments", "request", "response", "tools", "prompt")
@@ -404,7 +404,7 @@ def test_who_makes_the_agent_go_on(given: list[tuple[dict[str, Any], bool, int]]
 
 
 def test_notes_context_and_suppression() -> None:
-    """What is said beside a decision is in the verdict, read once."""
+    """The fields beside a decision are in the verdict, read once."""
     specific = {"hookSpecificOutput": {"additionalContext": "c"}}
     made = verdict(E.AFTER_TOOL, {"systemMessage": " m ", "suppressOutput": True, **specific}, {"systemMessage": " "})
     assert (made.note, made.context, made.suppress) == (" m ", "c", True)
@@ -413,7 +413,7 @@ def test_notes_context_and_suppression() -> None:
 
 
 def test_who_decided_what() -> None:
-    """For each field of the merged answer the verdict names the hooks whose value stands there."""
+    """For each field of the merged answer the verdict names the hooks that its value is from."""
     made = verdict(
         E.BEFORE_TOOL,
         {"decision": "deny", "hookSpecificOutput": {"tool_input": {"a": 1}}},
@@ -458,13 +458,13 @@ def test_who_decided_what() -> None:
 def test_who_undid_whose_block(
     event: HookEventName, given: list[dict[str, Any] | None], overridden: tuple[Override, ...]
 ) -> None:
-    """A block or a stop that a later hook undid is told with both names."""
+    """A block or a stop that a later hook undid is reported with both names."""
     assert verdict(event, *given).overridden == overridden
 
 
 @pytest.mark.req("HOOK-098", "HOOK-110")
 def test_a_failed_hook_overrides_nobody() -> None:
-    """The engine's own `allow` for a failed hook is no override, and costs no earlier message."""
+    """The engine's own `allow` for a failed hook is not an override, and removes no earlier message."""
     first = run({**DENY, "systemMessage": "a"}, event=E.BEFORE_MODEL)
     made = decide(E.BEFORE_MODEL, {}, [first, crashed(event=E.BEFORE_MODEL, name="b")])
     assert (made.blocked, made.overridden, made.note) == (True, (), "a\nWarning: boom")

@@ -28,7 +28,7 @@ def told(project: Path) -> dict[str, Any]:
 
 @pytest.mark.req("HOOK-188")
 def test_what_hooks_inherit() -> None:
-    """The environment as it is, with the project's directory in three variables that nobody can change."""
+    """The environment as it is, with the project's directory in three variables that hooks can't change."""
     inherited = Inherited({"A": "1", "CLAUDE_PROJECT_DIR": "elsewhere"}).in_directory("/p")
     assert inherited == {"A": "1", **dict.fromkeys(NAMES, "/p")}
 
@@ -84,7 +84,7 @@ def test_hooks_inherit_the_environment_as_it_is_now(project: Path, monkeypatch: 
 
 
 def test_a_changed_environment_is_seen_by_the_next_hooks(project: Path, tmp_path: Path) -> None:
-    """What hooks inherit is looked at for every event, and so is where they run."""
+    """The environment and the directory of hooks are read at every event."""
     environ = {**os.environ, "COLOUR": "one"}
     runner = HookRunner(environ=environ)
     printing = [hook('echo "$COLOUR $CLAUDE_PROJECT_DIR"')]

@@ -26,7 +26,7 @@ def says(answer: object) -> str:
 def log_of(
     project: Path, event: str, *hooks: Mapping[str, Any] | str, tool: str = "ls", times: int = 1, **group: Any
 ) -> list[LogRecord]:
-    """What the log says when the event is fired about a tool."""
+    """Return the records of an event about a tool."""
     entries = [hook if isinstance(hook, Mapping) else {"type": "command", "command": hook} for hook in hooks]
     settings = {
         "enableHooks": True,
@@ -57,7 +57,7 @@ def fields_of(record: LogRecord) -> dict[str, Any]:
 
 @pytest.mark.req("DELTA-HTEL-001")
 def test_a_hook_that_ran_leaves_a_whole_record(project: Path) -> None:
-    """The record says who ran, when for what, how it ended, what it was told and what it wrote."""
+    """The record has the hook, the time, the event, the ending, the input and the output."""
     answer = {"decision": "allow"}
     hook = {"type": "command", "command": f"{says(answer)}; echo note >&2", "name": "guard"}
     (record,) = of_kind(log_of(project, "BeforeTool", hook), "hook")
@@ -118,7 +118,7 @@ def test_a_record_has_all_that_a_hook_wrote_and_how_it_ended(project: Path) -> N
             {"command": "echo broken >&2; exit 3"},
             LogLevel.WARN,
             "exited with code 3 (settings given in code: hooks.BeforeTool[0].hooks[0]);"
-            " the operation goes on without it",
+            " the operation proceeds without it",
             {"exitCode": 3, "signal": None, "stderr": "broken\n", "error": None},
             id="exit 3",
         ),
@@ -126,7 +126,7 @@ def test_a_record_has_all_that_a_hook_wrote_and_how_it_ended(project: Path) -> N
             {"command": "kill -9 $$"},
             LogLevel.WARN,
             "was killed by SIGKILL (settings given in code: hooks.BeforeTool[0].hooks[0]);"
-            " the operation goes on without it",
+            " the operation proceeds without it",
             {"exitCode": 0, "signal": 9, "stderr": "", "error": None},
             id="killed",
         ),
@@ -134,7 +134,7 @@ def test_a_record_has_all_that_a_hook_wrote_and_how_it_ended(project: Path) -> N
             {"command": "sleep 9", "timeout": 50},
             LogLevel.WARN,
             "timed out after 50ms (settings given in code: hooks.BeforeTool[0].hooks[0]);"
-            " the operation goes on without it",
+            " the operation proceeds without it",
             {"timedOut": True, "stderr": "", "error": "timed out after 50ms"},
             id="timeout",
             marks=pytest.mark.req("HOOK-119"),
@@ -224,7 +224,7 @@ def test_an_event_leaves_a_summary(project: Path) -> None:
     ],
 )
 def test_the_summary_says_what_came_of_it(project: Path, event: str, command: str, said: str, blocked: bool) -> None:
-    """A person reads in one line whether the operation goes on, and with what."""
+    """One line shows the outcome, and what was changed."""
     (record,) = of_kind(log_of(project, event, command), "event")
     assert re.fullmatch(re.escape(said) + r", \d+\.\d ms\)", record.message)
     assert record.to_dict()["blocked"] is blocked
@@ -268,7 +268,7 @@ def test_an_event_without_hooks_to_run_leaves_one_record(project: Path, hooks: l
 def test_a_hook_that_did_not_run_has_a_reason(
     project: Path, hooks: list[Any], group: dict[str, Any], reason: str
 ) -> None:
-    """Whatever kept a configured hook from running is written down."""
+    """Every reason for which a configured hook did not run is written down."""
     (record,) = of_kind(log_of(project, "BeforeTool", *hooks, **group), "skip")
     assert (record.message, record.to_dict()["reason"]) == (f"BeforeTool: true is not run: {reason}", reason)
     assert (record.to_dict()["session"], record.to_dict()["event"], record.to_dict()["command"]) == (
@@ -296,7 +296,7 @@ def test_many_hooks_that_do_not_match_are_told_in_one_record(project: Path) -> N
 
 
 def test_a_plan_is_told_once(project: Path) -> None:
-    """A hook that is skipped again and again for the same reason is told of when the plan is made."""
+    """A hook that is skipped again and again for the same reason is logged when the plan is made."""
     assert len(of_kind(log_of(project, "BeforeTool", "true", matcher="write", times=3), "skip")) == 1
 
 
@@ -304,7 +304,7 @@ def test_a_plan_is_told_once(project: Path) -> None:
 @pytest.mark.parametrize("event", ["AfterTool", "AfterModel", "BeforeToolSelection"])
 @pytest.mark.parametrize("command", ["exit 2", says({"decision": "block"})], ids=["exit 2", "block"])
 def test_a_useless_block_is_answered_with_advice(project: Path, event: str, command: str) -> None:
-    """Where an event cannot block, the log says so and what to do instead."""
+    """Where an event can't block, the log has a warning with the remedy."""
     (record,) = of_kind(log_of(project, event, {"type": "command", "command": command, "name": "guard"}), "advice")
     heard = "only passes its reason on to the model" if event == "AfterTool" else "has no effect"
     assert (record.level, record.message) == (
@@ -341,7 +341,7 @@ def test_an_overridden_block_is_told(project: Path, event: HookEventName) -> Non
 
 
 def test_complaints_reach_the_author(project: Path) -> None:
-    """What is odd about an answer is a warning of its own, with the hook it is about."""
+    """Each problem with an answer is a separate warning, with the hook it is about."""
     hook = {"type": "command", "name": "guard", "command": says({"suppressOutput": 7, "decision": "maybe"})}
     records = of_kind(log_of(project, "BeforeTool", hook), "advice")
     assert [(record.level, record.message, record.to_dict()["hook"]) for record in records] == [
@@ -354,14 +354,14 @@ def test_complaints_reach_the_author(project: Path) -> None:
 
 
 def test_a_block_in_the_compatibility_field_is_logged_as_a_deny(project: Path) -> None:
-    """Whichever way a hook has said no, its record says so."""
+    """However a hook has denied, its record shows it."""
     answer = {"hookSpecificOutput": {"permissionDecision": "block"}}
     (record,) = of_kind(log_of(project, "BeforeTool", says(answer)), "hook")
     assert record.to_dict()["decision"] == "deny"
 
 
 def test_a_hooks_own_environment_is_logged(project: Path) -> None:
-    """What a hook is given besides stdin stands in its record."""
+    """The input of a hook beside stdin is in its record."""
     hook = {"type": "command", "command": "true", "env": {"LEVEL": "high"}}
     (record,) = of_kind(log_of(project, "BeforeTool", hook), "hook")
     assert record.to_dict()["env"] == {"LEVEL": "high"}
@@ -432,7 +432,7 @@ class KeepsStarts(MemorySink, DurableSink):
 
 
 def test_that_hooks_start_is_in_the_file_before_they_run(project: Path, tmp_path: Path) -> None:
-    """A hook finds the record of its own start: it could end the program now, and would still be in the log."""
+    """A hook finds the record of its start: it could end the program now, and would still be in the log."""
     hook = {"type": "command", "name": "curious", "command": "cat '{}'".format(tmp_path / "state" / "hooks.jsonl")}
     settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
     memory = MemorySink()
@@ -463,7 +463,7 @@ def test_whatever_ends_an_event_has_the_id_of_its_start(project: Path, ending: s
     }
 
     async def fail(*_: Any) -> Any:
-        raise RuntimeError("a fault of ours")
+        raise RuntimeError("a fault of the engine")
 
     async def main() -> None:
         system = Config(project, session_id="s1", settings=settings, log_sinks=[sink]).get_hook_system()

@@ -21,7 +21,7 @@ E = HookEventName
 
 @pytest.mark.req("HOOK-081")
 def test_every_event_has_a_row() -> None:
-    """No event is forgotten, and the rows stand in the order of the names."""
+    """No event is forgotten, and the rows are in the order of the names."""
     assert list(EVENT_TABLE) == list(HookEventName)
 
 
@@ -66,7 +66,7 @@ def test_what_matchers_are_compared_with(matching: Matching, subjects: dict[E, s
 
 
 def test_a_subject_is_a_field_of_the_input() -> None:
-    """What a matcher is compared with is something that the hook is told."""
+    """The value that a matcher is compared with is part of the hook's input."""
     for row in EVENT_TABLE.values():
         assert typing.is_typeddict(row.input)
         assert row.subject is None or row.subject in row.input.__annotations__
@@ -74,7 +74,7 @@ def test_a_subject_is_a_field_of_the_input() -> None:
 
 @pytest.mark.req("HOOK-178", "HOOK-180", "HOOK-181")
 def test_what_each_event_can_do() -> None:
-    """What has not begun can be blocked; only model events let a later hook undo a block."""
+    """An operation that has not begun can be blocked; only model events let a later hook undo a block."""
     assert {event for event, row in EVENT_TABLE.items() if row.can_block} == {
         E.BEFORE_TOOL,
         E.BEFORE_MODEL,
@@ -93,7 +93,7 @@ def test_which_events_chain() -> None:
 
 
 def test_which_operations_have_not_begun() -> None:
-    """A stop before an operation keeps it from taking place."""
+    """A stop before an operation prevents it."""
     assert {event for event, row in EVENT_TABLE.items() if row.is_pre} == {
         E.BEFORE_TOOL,
         E.BEFORE_MODEL,
@@ -114,7 +114,7 @@ def test_which_hooks_only_watch() -> None:
 
 @pytest.mark.req("HOOK-062")
 def test_the_fields_of_each_event() -> None:
-    """What hooks are told is the common fields and the event's own."""
+    """The input of hooks is the common fields and the event's own."""
     for row in EVENT_TABLE.values():
         (narrowed,) = typing.get_args(typing.get_type_hints(row.accepts)["return"])
         assert typing.is_typeddict(narrowed)

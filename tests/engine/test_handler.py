@@ -205,8 +205,8 @@ def test_what_a_hook_is_told(project: Path, event: str, fire_event: Fire, fields
 
 @pytest.mark.req("HOOK-161", "HOOK-215")
 def test_hooks_are_told_of_a_transcript(project: Path) -> None:
-    """Where the session has a transcript, its path is told."""
-    path = "/tmp/transcript.jsonl"  # noqa: S108 - a path that nobody opens
+    """Where the session has a transcript, its path is in the input."""
+    path = "/tmp/transcript.jsonl"  # noqa: S108 - a path that is never opened
     facts = SessionFacts(session_id="s1", cwd=str(project), transcript_path=path)
     handler = make_handler(project, {"BeforeTool": [group("cat >&2")]}, facts=facts)
     (result,) = fire(handler, before_tool).results
@@ -226,7 +226,7 @@ def test_hooks_are_told_of_an_mcp_server(project: Path) -> None:
 
 @pytest.mark.req("HOOK-035", "HOOK-045", "DELTA-HPAY-003")
 def test_payloads_in_hook_form_stay_as_they_are(project: Path) -> None:
-    """What is in the stable form already is not translated again, and an SDK's JSON form is."""
+    """A payload in the stable form is not translated again, and an SDK's JSON form is."""
     handler = make_handler(project, {"AfterModel": [group("cat >&2")]})
     told = [
         json.loads(fire(handler, fire_event).results[0].stderr)
@@ -242,7 +242,7 @@ def test_payloads_in_hook_form_stay_as_they_are(project: Path) -> None:
 
 @pytest.mark.req("HOOK-034", "HOOK-045")
 def test_the_translator_that_was_given_is_used(project: Path) -> None:
-    """A program may have one of its own, for requests and for responses."""
+    """A program may have another translator, for requests and for responses."""
 
     class Own:
         def to_hook_llm_request(self, given: Any) -> Any:
@@ -365,7 +365,7 @@ def test_a_fault_of_ours_becomes_a_failure_envelope(project: Path, part: str, st
 
 @pytest.mark.req("HOOK-113", "HOOK-147", "DELTA-HFAIL-001")
 def test_a_fault_while_deciding_becomes_a_failure_envelope(project: Path) -> None:
-    """Runs that can't be decided on are a fault of ours, and decide nothing."""
+    """Runs that can't be decided on are a fault of hookline, and decide nothing."""
 
     class Nonsense(HookRunner):
         async def execute_hooks_parallel(self, *_: Any) -> Any:
@@ -382,7 +382,7 @@ def test_a_fault_while_deciding_becomes_a_failure_envelope(project: Path) -> Non
 
 @pytest.mark.req("HOOK-113", "HOOK-147")
 def test_a_deny_survives_a_fault_of_the_log(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the hooks decided stands, even when it cannot be written down."""
+    """The decision of the hooks is applied even if it can't be written down."""
 
     def fail(*_arguments: object) -> None:
         raise RuntimeError("no log any more")
@@ -399,7 +399,7 @@ def test_a_deny_survives_a_fault_of_the_log(project: Path, monkeypatch: pytest.M
 
 
 class _Watcher(HookObserver):
-    """Notes what it is shown, and fails at it if it is told to."""
+    """Records its calls, and fails at one of them on request."""
 
     def __init__(self, *, fails: bool) -> None:
         self.seen: list[Any] = []
@@ -439,7 +439,7 @@ def test_an_observer_watches_and_changes_nothing(project: Path, fails: bool) -> 
 
 @pytest.mark.req("DELTA-HPAY-004")
 def test_a_payload_that_cannot_be_read_is_a_failure(project: Path) -> None:
-    """A request that fails when it is looked at runs no hook, and the result says so."""
+    """A request that fails when it is read runs no hook, and the result reports it."""
 
     class Odd:
         @property
@@ -458,7 +458,7 @@ def test_a_payload_that_cannot_be_read_is_a_failure(project: Path) -> None:
 
 @pytest.mark.req("DELTA-HFAIL-005")
 def test_an_unknown_event_is_a_failure(project: Path) -> None:
-    """A name from outside that is no event is told so, with the names that are."""
+    """An unknown name from outside is an error with the names of all events."""
     result = fire(make_handler(project, {}), lambda handler: handler.fire_event("PreToolUse", {}))
     (error,) = result.errors
     assert (result.success, error.stage) == (False, "event name")
@@ -592,14 +592,14 @@ def test_answers_are_merged_by_the_rule_of_the_event(
     ],
 )
 def test_a_failure_is_not_a_block(project: Path, hook: dict[str, Any], errors: int) -> None:
-    """However a hook fails, the result is no success and no block, and the log warns."""
+    """However a hook fails, the result is neither a success nor a block, and the log warns."""
     memory = MemorySink()
     result = fire(make_handler(project, {"BeforeTool": [{"hooks": [hook]}]}, memory), before_tool)
     assert not result.success
     assert result.final_output is None or not result.final_output.is_blocking_decision()
     assert (len(result.errors), result.effect) == (errors, None)
     (warning,) = [record for record in memory.records if record.level is LogLevel.WARN]
-    assert warning.message.endswith("; the operation goes on without it")
+    assert warning.message.endswith("; the operation proceeds without it")
 
 
 @pytest.mark.req("HOOK-119")
@@ -660,7 +660,7 @@ def test_what_a_hook_prints_on_exit_0(project: Path, text: str, merged: dict[str
 
 @pytest.mark.req("HOOK-019", "HOOK-217")
 def test_the_engine_tells_effects_and_changes_nothing(project: Path) -> None:
-    """The caller's own arguments stay as they are; what they should become is told beside them."""
+    """The caller's arguments stay as they are; the new ones are beside them."""
     arguments = {"path": ".", "options": {"all": True}}
     before = deepcopy(arguments)
     answer = says({"hookSpecificOutput": {"tool_input": {"options": {}, "more": 1}}})

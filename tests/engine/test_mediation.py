@@ -178,7 +178,7 @@ def test_answers_to_simultaneous_requests_keep_their_ids(project: Path) -> None:
 @pytest.mark.req("DELTA-HEVT-003", "DELTA-HFAIL-002", "DELTA-HFAIL-005")
 @pytest.mark.parametrize("event", ["PreToolUse", "beforetool", "", None, 7, ["BeforeTool"]])
 def test_an_unknown_event_is_answered(project: Path, event: Any) -> None:
-    """What is no event is told so, with the names that are, and nothing is raised."""
+    """An unknown event is an error with the names of all events, and nothing is raised."""
     known = [name.value for name in HookEventName]
     assert ask(project, {}, request(event, {})) == [
         {
@@ -224,7 +224,7 @@ def test_invalid_payloads_are_answered_and_not_planned(project: Path, event: Hoo
 @pytest.mark.req("DELTA-HPAY-005")
 @pytest.mark.parametrize("event", HookEventName)
 def test_validators_are_type_predicates(event: HookEventName) -> None:
-    """The check of each event tells a type checker what the input is."""
+    """The check of each event narrows the input's type for a type checker."""
     validator = getattr(inputs, f"is_{event.name.lower()}_input")
     assert typing.get_origin(typing.get_type_hints(validator)["return"]) is TypeGuard
     assert validator(FIELDS[event])
@@ -233,7 +233,7 @@ def test_validators_are_type_predicates(event: HookEventName) -> None:
 
 @pytest.mark.req("DELTA-HPAY-003")
 def test_a_response_without_text_is_translated(project: Path) -> None:
-    """The SDK's JSON form of a response that only calls a function reaches hooks in the stable form, too."""
+    """The SDK's JSON form of a response that only calls a function also reaches hooks in the stable form."""
     call = {"function_call": {"name": "ls", "args": {}}}
     response = {"candidates": [{"content": {"role": "model", "parts": [call]}, "finish_reason": "STOP"}]}
     fields = {"llm_request": {"model": "m"}, "llm_response": response}
@@ -246,7 +246,7 @@ def test_a_response_without_text_is_translated(project: Path) -> None:
 
 @pytest.mark.req("DELTA-HPAY-003")
 def test_model_payloads_are_translated(project: Path) -> None:
-    """SDK types, and their JSON forms, reach hooks in the stable form on this path, too."""
+    """SDK types, and their JSON forms, also reach hooks in the stable form on this path."""
     content = types.Content(role="user", parts=[types.Part(text="hi")])
     response = types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
     fields = [
@@ -309,7 +309,7 @@ class Exploding(Mapping[str, Any]):
 
 @pytest.mark.req("DELTA-HFAIL-002")
 def test_an_input_that_cannot_be_read_is_answered(project: Path) -> None:
-    """Whatever is wrong with the input, a request does not stay without an answer."""
+    """However wrong the input is, every request gets an answer."""
     (response,) = ask(project, {"BeforeAgent": ["touch ran"]}, request("BeforeAgent", Exploding()))
     assert (response["success"], response["correlationId"]) == (False, "c1")
     assert "OSError('no " in response["error"]["message"]
@@ -318,7 +318,7 @@ def test_an_input_that_cannot_be_read_is_answered(project: Path) -> None:
 
 @pytest.mark.req("DELTA-HFAIL-002")
 def test_a_fault_while_serving_is_answered() -> None:
-    """Whatever goes wrong on the way, the sender gets the error under the request's id."""
+    """After any fault the sender gets the error under the request's id."""
 
     async def fail(_event: HookEventName, _fields: Mapping[str, Any], _session: object) -> NoReturn:
         raise OSError("no disk")
@@ -337,7 +337,7 @@ def test_a_fault_while_serving_is_answered() -> None:
 
 @pytest.mark.req("DELTA-HFAIL-001", "DELTA-HFAIL-002")
 def test_a_fault_of_the_engine_is_answered_by_its_stage() -> None:
-    """A verdict that carries a fault of ours becomes an error whose code names the stage."""
+    """A verdict with a fault of hookline becomes an error whose code names the stage."""
 
     async def fire(event: HookEventName, _fields: Mapping[str, Any], _session: object) -> Verdict:
         return failure_verdict(event, None, OSError("no disk"), "execution")

@@ -46,7 +46,7 @@ def merge_tool_answers(*answers: Given) -> dict[str, Any]:
 
 
 def made(stderr: str) -> HookAnswer:
-    """What the engine makes of a failed hook's stderr."""
+    """The answer that the engine makes of a failed hook's stderr."""
     answer = warning_from_stderr(stderr)
     assert answer is not None
     return answer
@@ -259,7 +259,7 @@ def test_later_model_answers_replace_earlier_ones(answers: list[Given], merged: 
 
 @pytest.mark.req("HOOK-098", "HOOK-110")
 def test_a_failed_hook_does_not_undo_a_block() -> None:
-    """The `allow` that the engine writes for a crashed hook or for plain text is no hook's explicit value."""
+    """The `allow` that the engine writes for a crashed hook or for plain text is not an explicit value."""
     deny = {"decision": "deny", "reason": "no"}
     assert merge(merge_field_replacement, deny, made("x")).answer.to_dict() == {**deny, "systemMessage": "Warning: x"}
     assert merge(merge_field_replacement, made("x"), deny).answer.decision == "deny"
@@ -280,7 +280,7 @@ def test_a_failed_hook_does_not_undo_a_block() -> None:
     ],
 )
 def test_the_engines_own_message_is_added(answers: list[Given | HookAnswer], note: str) -> None:
-    """What the engine made of plain text or of a failure is added in plan order, and replaces nothing."""
+    """The engine's answer for plain text or for a failure is added in plan order, and replaces nothing."""
     assert merge(merge_field_replacement, *answers).answer.note == note
 
 
@@ -378,7 +378,7 @@ def test_merging_changes_no_answer(rule: Rule) -> None:
 
 @pytest.mark.parametrize("odd", ["DENY", 5, True, [], "", " deny"])
 def test_what_decides_nothing_undoes_no_block(odd: object) -> None:
-    """A value that the author is told counts for nothing does not count against another hook, either."""
+    """A value that is ignored, and reported to the author, doesn't count against another hook either."""
     assert merge(merge_field_replacement, {"decision": "deny"}, {"decision": odd}).answer.decision == "deny"
 
 
@@ -401,7 +401,7 @@ def test_what_decides_nothing_undoes_no_block(odd: object) -> None:
 )
 @pytest.mark.parametrize("rule", [merge_or_decision, merge_field_replacement, merge_tool_selection])
 def test_wrong_types_and_blanks_replace_nothing(rule: Rule, first: Given, later: Given) -> None:
-    """In every field, what counts for nothing leaves an earlier hook's value as it is."""
+    """In every field, a value that is ignored leaves an earlier hook's value as it is."""
 
     def said(merged: Merged) -> HookAnswer:
         return msgspec.structs.replace(merged.answer, others={}, other_specific={})
@@ -604,7 +604,7 @@ def test_ranks_of_tool_selections(
 
 @pytest.mark.req("HOOK-190")
 def test_ranks_do_not_count_where_nothing_is_applied() -> None:
-    """There later fields replace earlier ones, whoever wrote them."""
+    """There later fields replace earlier ones, of any hook."""
     merged = merge(merge_last_wins, (SYSTEM, {"reason": "a"}), (PROJECT, {"reason": "b"}))
     assert (merged.answer.reason, merged.holders) == ("b", {"reason": (1,)})
 
@@ -710,7 +710,7 @@ def test_ranks_do_not_count_where_nothing_is_applied() -> None:
 def test_whose_value_stands_where(
     rule: Rule, answers: list[Given | HookAnswer], holders: dict[str, tuple[int, ...]]
 ) -> None:
-    """Of every field that a hook put there, the merge knows which hooks; a default is nobody's."""
+    """Of every field that a hook set, the merge knows which hooks; a default is no hook's."""
     assert merge(rule, *answers).holders == holders
 
 
@@ -756,7 +756,7 @@ def test_what_was_overridden(
     ids=["decision", "stop", "permission"],
 )
 def test_elsewhere_nothing_is_overridden(rule: Rule, first: Given, later: Given) -> None:
-    """Where the strictest answer stands, or nothing is applied, nobody undoes anything."""
+    """Where the strictest answer wins, or nothing is applied, no hook undoes anything."""
     assert merge(rule, first, later).overridden == ()
 
 

@@ -30,7 +30,7 @@ class Planned:
         )
 
     def commands(self, subject: str | None = None, event: HookEventName = BEFORE_TOOL) -> list[str | None]:
-        """What would run."""
+        """Return the hooks that would run."""
         made = self.planner.create_execution_plan(event, subject)
         return [hook.command for hook in made.hooks] if made else []
 
@@ -117,7 +117,7 @@ def test_triggers_are_compared_by_equality(event: HookEventName, matcher: str, s
 
 @pytest.mark.req("HOOK-090", "HOOK-091", "HOOK-109")
 def test_a_command_runs_once_as_its_first_entry_says() -> None:
-    """Duplicates are told by their command and environment, after matching, and the first of a layer is kept."""
+    """Duplicates are found by their command and environment, after matching, and the first of a layer is kept."""
     planned = Planned(layer(group("same", "own", matcher="^write", sequential=True), group("same", matcher="file")))
     first = planned.planner.create_execution_plan(BEFORE_TOOL, "write_file")
     assert first is not None
@@ -227,7 +227,7 @@ def test_a_hook_on_trial_shadows_no_guard() -> None:
 
 @pytest.mark.req("HOOK-195")
 def test_a_plugin_shadows_no_command() -> None:
-    """A plugin that names a command does not keep the command hook from running."""
+    """A plugin that names a command does not replace the command hook."""
     plugin = {"hooks": [{"type": "plugin", "command": "guard"}]}
     assert Planned(layer(plugin, group("guard"))).commands("x") == [None, "guard"]
 
@@ -259,7 +259,7 @@ def test_trust_is_asked_at_every_event() -> None:
 
 
 def test_many_subjects_do_not_fill_the_memory() -> None:
-    """Plans for more subjects than are kept are made anew, and are right."""
+    """Plans for more subjects than are cached are made again, and are right."""
     planned = Planned(layer(group("a", matcher="7$")))
     for number in range(1100):
         assert planned.commands(f"tool_{number}") == (["a"] if number % 10 == 7 else [])
@@ -267,7 +267,7 @@ def test_many_subjects_do_not_fill_the_memory() -> None:
 
 
 def test_explaining_tells_nobody() -> None:
-    """Who only asks what would run leaves no word of hooks that are not run; the event that follows does."""
+    """A question about hooks that would run logs nothing about those that are skipped; the event that follows does."""
     planned = Planned(layer(group("a", "b", matcher="y")))
     planned.planner.explain(BEFORE_TOOL, "x")
     assert planned.made == []
@@ -287,7 +287,7 @@ def test_a_matcher_that_could_take_too_long_runs_for_everything() -> None:
 
 
 def test_hooks_that_change_while_trust_is_asked_for_are_not_mixed() -> None:
-    """Another thread may read the settings anew in the middle of planning: what nobody trusts does not slip through."""
+    """Another thread may read the settings during planning: an untrusted hook does not slip through."""
     planned = Planned(layer(group("theirs"), is_guest=True))
     asked: list[str | None] = []
 
@@ -295,7 +295,7 @@ def test_hooks_that_change_while_trust_is_asked_for_are_not_mixed() -> None:
         if not asked:
             planned.registry.initialize()
         asked.append(hook.command)
-        return "nobody knows it"
+        return "it is unknown"
 
     planner = HookPlanner(planned.registry.get_hooks_for_event, why_untrusted=why_untrusted)
     assert [planner.create_execution_plan(BEFORE_TOOL, "x") for _ in range(3)] == [None, None, None]
@@ -321,7 +321,7 @@ def test_hooks_that_change_while_a_plan_is_made_are_not_mixed() -> None:
 
 
 def test_a_question_of_trust_that_fails_costs_that_hook_only() -> None:
-    """Others' guards are planned, and it is said why this one does not run."""
+    """The guards of other hooks are planned, and the reason for which this one does not run is reported."""
     planned = Planned(layer(group("theirs"), is_guest=True), layer(group("guard")))
 
     def why_untrusted(_hook: HookEntry) -> None:
@@ -392,7 +392,7 @@ def test_a_final_copy_is_another_guard() -> None:
 )
 @pytest.mark.parametrize("is_first", [True, False])
 def test_the_same_command_for_another_agent_is_another_guard(other: dict[str, Any], count: int, is_first: bool) -> None:
-    """It is told other words, or not waited for, or only fails: whichever comes first, both run."""
+    """It has another input, or is not waited for, or only fails: whichever comes first, both run."""
     own = {"type": "command", "command": "guard", "dialect": "claude"}
     copy = {"type": "command", "command": "guard", **other}
     hooks = [copy, own] if is_first else [own, copy]

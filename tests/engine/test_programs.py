@@ -1,4 +1,4 @@
-"""What a worker is started from, and when that is something else."""
+"""The files that a worker is started from, and when they are others."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_program_is_looked_for_on_the_path_of_the_hook(project: Path) -> None:
 
 @pytest.mark.parametrize("look", [WorkerSources.snapshot, WorkerSources.signatures])
 def test_the_directory_counts(tmp_path: Path, look: object) -> None:
-    """By where it is and which one it is, with or without links; one that is gone is another one, too."""
+    """By its path and its inode, with or without links; one that is gone is also another one."""
     link, first, second = tmp_path / "link", tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()

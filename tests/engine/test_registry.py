@@ -32,11 +32,11 @@ class Registered:
         self.registry = HookRegistry(lambda: decode_settings(layers), HookLogger([self.sink]))
 
     def commands(self, event: HookEventName = HookEventName.BEFORE_TOOL) -> list[str | None]:
-        """What is registered for an event."""
+        """Return the hooks that are registered for an event."""
         return [entry.command for entry in self.registry.get_hooks_for_event(event)]
 
     def said(self) -> list[tuple[str, str]]:
-        """What was logged, with levels."""
+        """Return the log, with levels."""
         return [(record.level.value, record.message) for record in self.sink.records]
 
 
@@ -99,7 +99,7 @@ def test_bad_entries_are_logged_and_the_rest_counts() -> None:
     ],
 )
 def test_a_matcher_that_is_no_pattern_is_warned_of(event: str, matcher: str | None, warned: bool) -> None:
-    """A glob that somebody wrote for a pattern matches next to nothing, so the log says what it means."""
+    """A glob in place of a pattern matches next to nothing, so the log explains it."""
     registered = Registered(layer(ConfigSource.USER, {"hooks": {event: [{"hooks": [hook("x")], "matcher": matcher}]}}))
     registered.registry.initialize()
     expected = (

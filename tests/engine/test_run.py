@@ -53,7 +53,7 @@ def sequential(hooks: Sequence[HookEntry], event_input: Mapping[str, Any]) -> li
 
 
 def stdins(results: Sequence[HookExecutionResult]) -> list[Any]:
-    """What each hook read; only of hooks that copy their input to stderr."""
+    """Return what each hook read; only of hooks that copy their input to stderr."""
     return [json.loads(result.stderr) for result in results]
 
 
@@ -80,7 +80,7 @@ def test_parallel_hooks_run_at_the_same_time(project: Path) -> None:
     ],
 )
 def test_hooks_read_a_long_input_as_it_is_recorded(project: Path, fields: dict[str, Any], count: int) -> None:
-    """It is the JSON of the event, whether it was made before the hook started or meanwhile."""
+    """It is the JSON of the event."""
     results = parallel([hook(f"cat >&2; exit {number}") for number in range(count)], told(project, **fields))
     expected = stringify_json(told(project, **fields))
     assert [(run.stderr.encode(), run.stdin) for run in results] == [(expected, expected)] * count
@@ -113,7 +113,7 @@ def test_stdin_is_one_line_of_json_and_then_its_end(project: Path) -> None:
 
 @pytest.mark.req("HOOK-188", "HOOK-155")
 def test_the_environment_of_a_hook(tmp_path: Path) -> None:
-    """A hook inherits the given environment, has variables of its own, and is told the project in three more."""
+    """A hook inherits the given environment, adds its own variables, and gets the project in three more."""
     project = tmp_path / "it's a $(touch trap) project"
     project.mkdir()
     (project / "inside").write_text("found\n")
@@ -238,7 +238,7 @@ def test_a_chain_of_prompts(project: Path) -> None:
     ],
 )
 def test_a_guard_reads_the_prompt_that_is_sent(project: Path, first: bool, second: bool, read: str) -> None:
-    """What a hook that only watches changes is not sent, so no guard is told it; watchers chain among themselves."""
+    """The change of a hook that only watches is not sent, so guards don't see it; watchers chain among themselves."""
     event = HookEventName.BEFORE_AGENT
     change = says({"hookSpecificOutput": {"prompt": "Stay.", "additionalContext": "It is raining."}})
     hooks = [
@@ -348,7 +348,7 @@ def test_whom_a_block_keeps_from_running(
 
 
 def test_the_chain_goes_on_for_each_hook_by_its_own_rank(project: Path) -> None:
-    """After a project's block the user's guard still runs, is told what would go on, and later project hooks do not."""
+    """After a project's block the user's guard still runs, with the changed input, and later project hooks do not."""
     change = says({"decision": "deny", "hookSpecificOutput": {"tool_input": {"a": 2}}})
     hooks = [hook(change, rank=1), hook("cat >&2", rank=2), hook("touch ran", rank=1)]
     runs = sequential(hooks, told(project, tool_input={"a": 1}))
@@ -359,7 +359,7 @@ def test_the_chain_goes_on_for_each_hook_by_its_own_rank(project: Path) -> None:
 
 
 def test_the_chain_is_told_by_rank(project: Path) -> None:
-    """What a project's hook can't replace in the end, the next hook is not told either."""
+    """The next hook doesn't see a change that a project's hook can't make in the end."""
     hooks = [
         hook(f"cat >&2; {says({'hookSpecificOutput': {'tool_input': {'a': 'user'}}})}", rank=2),
         hook(f"cat >&2; {says({'hookSpecificOutput': {'tool_input': {'a': 'project', 'b': 1}}})}", rank=1),
@@ -456,7 +456,7 @@ def test_the_end_of_each_hook_is_told_as_it_comes(project: Path, fails: bool) ->
 
 
 def test_whoever_watches_cannot_break_a_run(project: Path) -> None:
-    """A watcher that fails, or counts as false, is told of the hook all the same."""
+    """A watcher that fails, or is false, is notified of the hook all the same."""
 
     class Watcher(list[HookEntry]):
         def __call__(self, ended: HookEntry) -> None:
@@ -568,7 +568,7 @@ CUT = "stdout was cut after 40 bytes, so nothing was read from it; print less, o
 def test_what_was_cut_is_not_read(
     project: Path, command: str, answer: HookAnswer | None, advice: tuple[str, ...]
 ) -> None:
-    """Cut stdout is never taken for a whole answer, and its author is told; a block by exit code stands."""
+    """Cut stdout is never taken for a whole answer, and its author is advised; a block by exit code is kept."""
     runner = HookRunner(limits=ChildLimits(output_bytes=40))
     (result,) = asyncio.run(runner.execute_hooks_parallel([hook(command)], told(project)))
     assert (result.answer, result.advice, result.truncated) == (answer, advice, True)
@@ -638,7 +638,7 @@ def test_a_strict_hook_that_does_well_blocks_nothing(project: Path, command: str
 
 
 def test_authors_are_advised(project: Path) -> None:
-    """What is odd about an answer, or changes nothing on this event, stands beside the result."""
+    """A problem with an answer, or one without effect on this event, is reported beside the result."""
     answer = {"decision": "maybe", "hookSpecificOutput": {"tool_input": {}}}
     (result,) = parallel([hook(says(answer), event=HookEventName.AFTER_TOOL)], told(project))
     reads = "additionalContext, tool_output, updatedToolOutput"
@@ -649,7 +649,7 @@ def test_authors_are_advised(project: Path) -> None:
 
 
 def test_a_final_guard_judges_what_will_run(project: Path) -> None:
-    """It runs after all others, is told the arguments as they will run, and can't rewrite them."""
+    """It runs after all others, gets the arguments as they will run, and can't rewrite them."""
     rewrite = says({"hookSpecificOutput": {"tool_input": {"command": "rm -rf /"}}})
     undo = says({"hookSpecificOutput": {"tool_input": {"command": "ls"}}})
     hooks = [hook(f"cat >&2; {undo}", name="guard", final=True), hook(rewrite, name="rewrites")]
@@ -663,7 +663,7 @@ def test_a_final_guard_judges_what_will_run(project: Path) -> None:
 
 
 def test_final_guards_come_after_a_chain(project: Path) -> None:
-    """A final guard in a sequential plan is told what the chain made of the arguments."""
+    """A final guard in a sequential plan gets the arguments that the chain made."""
     add = says({"hookSpecificOutput": {"tool_input": {"b": 2}}})
     hooks = [hook("cat >&2", name="guard", final=True), hook(add, sequential=True), hook("true")]
     runs = asyncio.run(HookRunner().run(plan(hooks, HookEventName.BEFORE_TOOL), told(project, tool_input={"a": 1})))
@@ -676,7 +676,7 @@ def test_final_guards_come_after_a_chain(project: Path) -> None:
 )
 @pytest.mark.parametrize("dialect", ["hookline", "claude"])
 def test_a_text_over_http_is_no_yes(body: bytes, blocks: bool, dialect: str, tmp_path: Path) -> None:
-    """With onError block: a login page has the status 200, too."""
+    """With onError block: a login page also has the status 200."""
     target = HttpTarget(url="http://localhost/")
     server = hook(target, on_error=OnError.BLOCK, dialect=dialect)
     given = told(tmp_path, transcript_path="", tool_name="write_file", tool_input={})

@@ -198,7 +198,7 @@ def test_what_hooks_inherit_is_an_option(project: Path, lists: dict[str, Any], p
 
 
 def test_a_plan_can_be_asked_for(project: Path) -> None:
-    """Which hooks would run, and why others would not, is told without running any."""
+    """The hooks that would run, and the reasons of the others, are returned without running any."""
     given = {"enableHooks": True, "hooks": hooks("touch ran", "touch other", matcher="write")}
     system = system_of(Config(project, settings=given))
     plan = system.explain(HookEventName.BEFORE_TOOL, "write_file")
@@ -236,7 +236,7 @@ def test_secrets_are_kept_out_of_the_log_file(project: Path, tmp_path: Path) -> 
 
 @pytest.mark.req("DELTA-HEVT-004")
 def test_disposing_leaves_no_subscription(project: Path) -> None:
-    """Each system serves the bus once, from the beginning to `dispose()`; to dispose of it twice is no error."""
+    """Each system serves the bus once, from the beginning to `dispose()`, which may be called twice."""
     bus = InProcessBus()
     first, second = (Config(project, settings=settings(), message_bus=bus).get_hook_system() for _ in range(2))
     assert first is not None
@@ -320,7 +320,7 @@ def trust(system: HookSystem, project: Path, tmp_path: Path) -> None:
 def test_hooks_of_a_project_wait_for_trust(
     project: Path, tmp_path: Path, guest: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A project's hook does not run until a person has trusted it; stderr says so once, the log with the remedy."""
+    """A project's hook does not run until the user has trusted it; stderr reports it once, the log with the remedy."""
     memory = MemorySink()
     system = system_of(Config(project, log_sinks=[memory]))
     results = [fire(system, "ls"), fire(system, "ls"), fire(system, "write_file")]
@@ -352,7 +352,7 @@ def test_a_script_that_changed_is_not_run(
 
 @pytest.mark.req("HOOK-084")
 def test_a_script_that_an_earlier_hook_of_the_chain_changes_is_not_run(project: Path, tmp_path: Path) -> None:
-    """In a chain, the second of two trusted hooks fails if the first one changes its script; the chain goes on."""
+    """In a chain, the second of two trusted hooks fails if the first one changes its script; the chain continues."""
     scripts = {name: tmp_path / name for name in ("first", "second", "third")}
     scripts["first"].write_text(f"#!/bin/sh\necho 'echo changed' >> '{scripts['second']}'\n")
     scripts["second"].write_text("#!/bin/sh\n")
@@ -375,7 +375,7 @@ def test_a_script_that_an_earlier_hook_of_the_chain_changes_is_not_run(project: 
 @pytest.mark.req("HOOK-084")
 @pytest.mark.parametrize("place", ["home/.llxprt/settings.json", "etc/settings.json"], ids=["user", "system"])
 def test_hooks_of_the_user_and_the_system_need_no_trust(project: Path, tmp_path: Path, place: str) -> None:
-    """Whoever can write these files need not be asked."""
+    """The writer of these files need not be asked."""
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text(json.dumps(settings("echo ran")))
     assert [result.stdout for result in fire(system_of(Config(project))).results] == ["ran\n"]
@@ -402,7 +402,7 @@ def test_the_number_of_simultaneous_hooks_is_an_option(project: Path) -> None:
 
 
 def test_the_output_limit_is_an_option(project: Path) -> None:
-    """What a hook prints beyond the limit is dropped, and the author is told how to raise it."""
+    """Output beyond the limit is dropped, and the log has the option that raises it."""
     given = settings("echo 12345678", hooksConfig={"outputLimit": 4, "log": {"enabled": False}})
     (result,) = fire(system_of(Config(project, settings=given))).results
     assert (result.stdout, result.truncated, result.answer) == ("1234", True, None)

@@ -55,7 +55,7 @@ def test_a_failing_trial_does_not_block(tmp_path: Path) -> None:
 
 
 def test_what_the_failure_of_a_trial_would_mean_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who enforces it later has to know that it would have blocked."""
+    """The administrator who enforces it later has to know that it would have blocked."""
     file = tmp_path / "settings.json"
     file.write_text(json.dumps(settings({}, mode="shadow", onError="block", command="exit 7")))
     event = '{"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}'

@@ -1,4 +1,4 @@
-"""Which hooks wait for trust is said once in a session, not at each event."""
+"""Hooks that wait for trust are reported once in a session, not at each event."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ def fire(project: Path) -> Callable[[], Config]:
 
 
 def test_one_line_is_about_all_of_them(fire: Callable[[], Config], capsys: pytest.CaptureFixture[str]) -> None:
-    """The first event that lacks a hook says it for the others, too."""
+    """The first event that lacks a hook also reports the others."""
     fire()
     names = "guard-BeforeTool, guard-AfterTool, guard-BeforeModel and 1 more"
     assert capsys.readouterr().err == f"hookline: 4 hooks are not run ({names}): {REASON}\n"

@@ -64,7 +64,7 @@ def fired(system: HookSystem, times: int = 4) -> list[str]:
 
 @pytest.mark.req("WARM-005", "WARM-009")
 def test_the_third_run_is_warm(tmp_path: Path) -> None:
-    """The log says so, and the end of the engine ends what was parked."""
+    """The log shows it, and the end of the engine ends the interpreters."""
     system = system_of(tmp_path)
     assert fired(system) == ["cold", "cold", "warm", "warm"]
     pids = system._parts.warm_policy._pool.pids  # type: ignore[union-attr]
@@ -179,7 +179,7 @@ def test_a_python_command_of_another_form_is_told_which_can_be_warm(command: str
 
 @pytest.mark.parametrize("command", ["true", "cat hook.py", "./guard.sh", "./guard.sh | cat", "python3 none.py"])
 def test_commands_that_run_no_python_script_are_left_alone(command: str, tmp_path: Path) -> None:
-    """Nor is one named that does not exist: its run says so."""
+    """Nor is one that does not exist: its run reports that."""
     (tmp_path / "hook.py").write_text("#!/usr/bin/env python3\n")
     (tmp_path / "guard.sh").write_text("#!/bin/sh\n")
     (tmp_path / "guard.sh").chmod(0o755)

@@ -164,7 +164,7 @@ def test_one_process_serves_events_loops_and_threads(project_dir: Path) -> None:
 
 @pytest.mark.req("WARM-023")
 def test_many_threads_ask_at_once_and_each_event_is_sent_once(project_dir: Path) -> None:
-    """Whoever comes first sends, the others wait for their turn; every event has its own answer."""
+    """The first one sends, the others wait for their turn; every event has a separate answer."""
     shop = Workshop(project_dir)
     script = project_dir / "guard.py"
     script.write_text(
@@ -307,7 +307,7 @@ def test_other_files_that_the_command_names_are_its_program(project_dir: Path, c
 
 @pytest.mark.attack("13.4-6", "a user's hook with the command of the system's worker, and a timeout that it can't meet")
 def test_hooks_of_two_layers_share_no_worker(tmp_path: Path, project_dir: Path) -> None:
-    """The user's timeouts end a process, and after three of them no other is started; the system's guard goes on."""
+    """The user's timeouts end a process, and after three of them no other is started; the system's guard continues."""
     shop = Workshop(project_dir)
     script = project_dir / "guard.py"
     script.write_text(script.read_text().replace('== "slow"', '!= "x"'))
@@ -360,7 +360,7 @@ def test_an_untrusted_script_ends_its_worker(tmp_path: Path, project_dir: Path) 
         assert not session.before_tool("x", {}).blocked
         (pid,) = shop.started
         until(lambda: not is_alive(pid))
-    # It had no time for an end of its own.
+    # It had no time to end by itself.
     assert not (project_dir / "cleaned").exists()
 
 
@@ -417,7 +417,7 @@ def test_an_event_that_waited_gets_the_new_script(project_dir: Path, gate: str) 
 
 
 def test_a_script_that_changes_while_it_is_started(project_dir: Path) -> None:
-    """Then nobody knows which one it is; no event is sent to it, and after three tries the event fails."""
+    """Then it is unknown which one it is; no event is sent to it, and after three tries the event fails."""
     shop = Workshop(project_dir)
     (project_dir / "guard.py").write_text(
         f"open(__file__, 'a').write('#')\n{SCRIPT}".replace(
@@ -491,7 +491,7 @@ def test_a_replaced_program_of_the_system_is_started_anew(tmp_path: Path, projec
 
 
 def test_a_link_to_another_of_its_files_is_noticed(project_dir: Path) -> None:
-    """The files are the same, and which of them is run is not."""
+    """The files are the same, and another one is run."""
     shop = Workshop(project_dir, command=f"{sys.executable} now.py one.py two.py")
     for version in ("one", "two"):
         (project_dir / f"{version}.py").write_text(SCRIPT.replace("VERSION", version))
@@ -535,7 +535,7 @@ def test_another_directory_under_the_name_of_the_project(tmp_path: Path, how: st
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only EOF on stdin ends it")
 def test_the_kernel_ends_a_worker_with_its_engine(project_dir: Path) -> None:
-    """It is told to before the worker's program begins."""
+    """The request is made before the worker's program begins."""
     shop = Workshop(project_dir)
     (project_dir / "guard.py").write_text(
         "import ctypes\nfrom hookline.hook import Deny, main\nfound = ctypes.c_int()\n"
@@ -547,7 +547,7 @@ def test_the_kernel_ends_a_worker_with_its_engine(project_dir: Path) -> None:
 
 
 def test_an_engine_that_nobody_closes_ends_its_worker(project_dir: Path) -> None:
-    """When nobody uses it any more."""
+    """When no other hook uses it any more."""
     shop = Workshop(project_dir)
     hooks = Hooks(project_dir, settings=shop.settings)
     asyncio.run(hooks.session().before_tool("x", {}))
@@ -687,7 +687,7 @@ def look(project_dir: Path, count: int) -> None:
         asyncio.run(fire(300))  # more than anything here remembers
         opened, before = descriptors(), usage()
         grown: list[int] = []
-        # Less than the id of each event. Threads of other tests may use more from one moment on; a leak goes on.
+        # Less than the id of each event. Threads of other tests may use more from one moment on; a leak grows.
         most = max(24 * count, 8192)
         while len(grown) < 4 and (not grown or grown[-1] >= most):
             asyncio.run(fire(count))

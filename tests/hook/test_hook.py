@@ -117,7 +117,7 @@ def test_an_event_can_not_be_set() -> None:
     ],
 )
 def test_bad_events(given: Any, message: str, *, can_block: bool) -> None:
-    """What is no event is refused, and may block unless it is certain that the event can't."""
+    """A value that is not an event is refused, and may block unless it is certain that the event can't."""
     with pytest.raises(InputError) as raised:
         read_event(given)
     assert message in str(raised.value)
@@ -205,7 +205,7 @@ def run(path: Path, given: Any) -> tuple[int, str, str]:
 
 
 def fire(project: Path, event: str, path: Path, fields: dict[str, Any], **options: Any) -> Verdict:
-    """What an event with this script comes to."""
+    """Return the result of an event with this script."""
     hook = {"type": "command", "command": str(path), **options}
     config = Config(project, settings={"enableHooks": True, "hooks": {event: [{"hooks": [hook]}]}})
     system = config.get_hook_system()
@@ -279,7 +279,7 @@ def test_every_effect_by_a_script(
 
 
 def test_redaction_by_a_script(project: Path, script: Script) -> None:
-    """What the model said is replaced."""
+    """The model's response is replaced."""
     path = script('def hook(event: AfterModel):\n    return Redact(event.text.replace("hello", "x"))\nmain(hook)')
     verdict = fire(project, "AfterModel", path, FIELDS["AfterModel"])
     assert verdict.response is not None
@@ -302,7 +302,7 @@ def test_an_async_function_is_a_script_too(script: Script) -> None:
     ],
 )
 def test_answers_in_a_group_of_exceptions(raised: str, code: int, script: Script) -> None:
-    """A task group wraps what its tasks raise: a deny in it counts, and other answers only if nothing failed."""
+    """A task group wraps what its tasks raise: a deny in it blocks, and other answers apply only if nothing failed."""
     ended, stdout, stderr = run(script(f"def hook(event):\n    raise {raised}\nmain(hook)"), TOOL)
     assert ended == code
     assert stdout == ('{"decision": "deny", "reason": "no"}' if code == 0 else "")
@@ -378,7 +378,7 @@ def test_strange_text_arrives(script: Script) -> None:
 
 @pytest.mark.parametrize(("path", "code"), [("a/.env", "deny"), ("a.py", None)])
 def test_the_script_of_the_guide(path: str, code: str | None, hook_script: Callable[..., Path]) -> None:
-    """What docs/hook-authors.md shows can be copied."""
+    """The examples of docs/hook-authors.md can be copied."""
     page = (Path(__file__).parents[2] / "docs" / "hook-authors.md").read_text()
     shown = re.search(r"<!-- example: guard.py -->\n```python\n(.*?)```", page, re.DOTALL)
     assert shown is not None

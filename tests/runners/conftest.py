@@ -38,7 +38,7 @@ class MakeJob(Protocol):
 
 
 class Run(Protocol):
-    """Runs jobs on one of the paths, on a loop of its own."""
+    """Runs jobs on one of the paths, on a separate loop."""
 
     def __call__(self, *jobs: ChildJob, limits: ChildLimits = ...) -> list[ChildOutcome]:
         """Their outcomes."""

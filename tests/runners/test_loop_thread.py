@@ -1,4 +1,4 @@
-"""The event loop in a thread of its own."""
+"""The event loop in a separate thread."""
 
 import os
 import threading

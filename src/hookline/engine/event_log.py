@@ -343,7 +343,7 @@ def _run(run: HookExecutionResult, facts: dict[str, Any]) -> HookRecord:
     hook, result = run.hook, run_result(run)
     level, more = LogLevel.DEBUG if run.success else LogLevel.INFO, f": {result}"
     if result is HookResult.FAILED:
-        meaning = hook.fail_closed_reason if run.blocks else "the operation goes on without it"
+        meaning = hook.fail_closed_reason if run.blocks else "the operation proceeds without it"
         level, more = LogLevel.WARN, f" ({hook.origin}: {hook.location}); {meaning}"
     if hook.mode is not HookMode.ENFORCE:
         more = f"{more} (mode {hook.mode}: it does not count)"

@@ -125,7 +125,7 @@ def _fail_closed(result: HookExecutionResult, *, is_cut: bool) -> HookExecutionR
         why = f"can't be understood ({doubt})"
     elif result.hook.type is HookType.HTTP and _is_text(result.stdout):
         # A login page or a proxy's message also has the status 200; a guard answers with an object, or with nothing.
-        why = f"answered with a text that is no object of JSON ({shortened(result.stdout.strip())!r})"
+        why = f"answered with a text that is not a JSON object ({shortened(result.stdout.strip())!r})"
     else:
         return result
     refusal = deny(f"{result.hook.label} {why}, and {result.hook.fail_closed_reason}", rank=result.hook.rank)

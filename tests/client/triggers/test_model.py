@@ -176,7 +176,7 @@ def test_a_failing_hook_changes_nothing(
     timeout = 300 if "sleep" in command else 30_000
     assert asyncio.run(trigger(config_of(project, event, command, sink=memory, timeout=timeout))) == default
     (warning,) = [record for record in memory.records if record.level is LogLevel.WARN]
-    assert warning.message.endswith("the operation goes on without it")
+    assert warning.message.endswith("the operation proceeds without it")
 
 
 @pytest.fixture

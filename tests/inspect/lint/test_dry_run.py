@@ -272,6 +272,6 @@ def test_samples_that_a_worker_was_not_asked_about_are_no_failures(project: Path
     )
     (finding,) = tried.findings
     assert finding.problem.message == (
-        'timed out after 2200ms: the first line of its worker is to be {"ready": true}, and has to be flushed; '
+        'timed out after 2200ms: the first line of its worker is to be {"ready": true}, and must be flushed; '
         'such a hook has no effect; with "onError": "block" it would block (tried on read_file)'
     )

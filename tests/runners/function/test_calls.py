@@ -82,14 +82,14 @@ class Program:
         self.config.add_hook(event, function, **options)
 
     async def fire(self, event: str = "BeforeTool", fields: dict[str, Any] | None = None) -> Verdict:
-        """What an event comes to."""
+        """Return the result of an event."""
         system = self.config.get_hook_system()
         assert system is not None
         await system.initialize()
         return await system.get_event_handler().fire(E(event), fields or FIELDS[event])
 
     def fired(self, event: str = "BeforeTool", fields: dict[str, Any] | None = None) -> Verdict:
-        """The same, in a loop of its own."""
+        """The same, in a separate loop."""
         return asyncio.run(self.fire(event, fields))
 
 
@@ -222,7 +222,7 @@ def test_every_event_arrives(event: HookEventName, program: Program) -> None:
 
 @pytest.mark.parametrize("make", KINDS)
 def test_changing_the_input_changes_nothing(make: Make, program: Program) -> None:
-    """Each function has a copy of its own: neither the tool nor the next hook sees what it does to it."""
+    """Each function has a separate copy: neither the tool nor the next hook sees its changes."""
     seen: list[Any] = []
     arguments: dict[str, Any] = {"a": 1, "deep": {"list": [1]}}
 
@@ -242,7 +242,7 @@ def test_changing_the_input_changes_nothing(make: Make, program: Program) -> Non
 
 
 def test_changing_an_answer_later_changes_nothing(program: Program) -> None:
-    """What was answered is what was decided and logged, even if the function goes on with the same dict."""
+    """The answer itself is decided on and logged, even if the function changes the same dict later."""
     answer = {"decision": "deny", "reason": "no", "hookSpecificOutput": {"tool_input": {"a": 2}}}
     program.on("BeforeTool", as_async(lambda _: answer))
     verdict = program.fired()
@@ -263,7 +263,7 @@ def test_values_are_what_a_script_would_get(program: Program) -> None:
     assert seen == [{"path": "/x", "set": [1], "n": 1, "s": "\ud800"}]
 
 
-class Unprintable(Exception):  # noqa: N818 - it is no error of ours
+class Unprintable(Exception):  # noqa: N818 - a hook author's exception
     """An exception whose text raises another one."""
 
     def __str__(self) -> str:
@@ -378,7 +378,7 @@ def test_a_function_that_takes_too_long(on_error: str, program: Program) -> None
 
 
 def test_a_function_that_ignores_its_cancellation_holds_nobody(program: Program) -> None:
-    """The event goes on even if the function does not end."""
+    """The event ends even if the function does not end."""
     released = asyncio.Event()
 
     async def stubborn(_event: BeforeTool) -> None:
@@ -396,7 +396,7 @@ def test_a_function_that_ignores_its_cancellation_holds_nobody(program: Program)
 
 
 def test_a_thread_that_hangs_holds_nobody(program: Program) -> None:
-    """The event goes on after the timeout; the thread is counted, and said."""
+    """The event ends after the timeout; the message has the number of threads in use."""
     release = threading.Event()
     program.on("BeforeTool", as_plain(lambda _: release.wait(10) and None), timeout=0.05, on_error="block")
     verdict = program.fired()
@@ -408,7 +408,7 @@ def test_a_thread_that_hangs_holds_nobody(program: Program) -> None:
 
 
 def test_a_program_ends_although_a_thread_hangs(project: Path) -> None:
-    """A function that never returns does not keep the program from ending."""
+    """A program can end although a function never returns."""
     code = (
         "import asyncio, time\nfrom hookline import Config, execute_tool_with_hooks, ToolResult\n"
         f"config = Config({str(project)!r}, settings={{}})\n"
@@ -423,7 +423,7 @@ def test_a_program_ends_although_a_thread_hangs(project: Path) -> None:
 
 
 def test_cancelling_the_event_cancels_its_functions(program: Program) -> None:
-    """Nothing goes on after the caller has given up; that is logged."""
+    """No function continues after the caller has given up; that is logged."""
     states: list[str] = []
 
     async def main() -> None:
@@ -497,7 +497,7 @@ def test_a_chain_of_scripts_and_functions(project: Path) -> None:
 
 
 def test_scripts_and_functions_at_the_same_time(project: Path) -> None:
-    """Their answers are merged in plan order, whoever ends first."""
+    """Their answers are merged in plan order, not in the order in which they end."""
     hooks = {
         "BeforeToolSelection": [saying({"systemMessage": "script"})],
         "AfterTool": [saying({"systemMessage": "s"})],
@@ -512,7 +512,7 @@ def test_scripts_and_functions_at_the_same_time(project: Path) -> None:
 
 @pytest.mark.parametrize("order", ["sequential", "parallel"])
 def test_a_project_can_not_undo_a_function(order: str, project: Path) -> None:
-    """A function has the highest rank: no hook of the settings undoes its block, and none keeps it from running."""
+    """A function has the highest rank: no hook of the settings undoes its block or stops it from running."""
     hooks = {
         "BeforeModel": [{**saying({"decision": "allow", "continue": True}), "sequential": order == "sequential"}],
         "BeforeTool": [{**saying({"decision": "deny", "reason": "first"}), "sequential": order == "sequential"}],
@@ -833,7 +833,7 @@ def test_two_loops(program: Program) -> None:
     ],
 )
 def test_mistakes_are_told_at_once(options: dict[str, Any], message: str, program: Program) -> None:
-    """What makes no sense is an error where it is registered, and nothing is registered."""
+    """Options that contradict each other are an error at registration, and nothing is registered."""
     given = {"event": "BeforeTool", "function": as_async(lambda _: None), **options}
     with pytest.raises(HooklineError, match=message):
         program.on(given.pop("event"), given.pop("function"), **given)
@@ -915,7 +915,7 @@ def test_the_loop_goes_on_while_a_thread_works(program: Program) -> None:
 
 @pytest.mark.parametrize("wait", [0, 0.02])
 def test_what_a_thread_hands_over_keeps_its_context(wait: float, program: Program) -> None:
-    """What a plain function sets in a context variable is there in the coroutine that it returns, and not outside."""
+    """A coroutine sees the context variables of the plain function that returned it; other code does not."""
     color: contextvars.ContextVar[str] = contextvars.ContextVar("color", default="none")
 
     async def rest() -> Note:

@@ -144,7 +144,7 @@ def layers(tmp_path: Path, **given: dict[str, Any]) -> SettingsPaths:
 
 @pytest.mark.parametrize(("layer", "is_refused"), [("user", False), ("system", False), ("project", True)])
 def test_only_the_user_and_the_system_name_plugins(layer: str, is_refused: bool, project: Path, tmp_path: Path) -> None:
-    """A project's file that names one is told so, with the remedy, even if a person trusts its hooks."""
+    """A project's file that names one is reported, with the remedy, even if the user trusts its hooks."""
     config = Config(project, settings_paths=layers(tmp_path, **{layer: settings(plugin("my-guards:no-writes"))}))
     problems = [str(problem) for problem in config.get_settings().problems]
     refusal = "only the user's or the system's settings may name a plugin; move it there"

@@ -61,7 +61,7 @@ async def spin_in_the_end(event: object) -> None:
 def test_a_function_that_holds_up_the_loop_fails_at_its_deadline(
     project: Path, function: Any, thread: bool | None, on_error: Any
 ) -> None:
-    """It counts as failed, and the loop goes on; in a thread of its own as well as in the program's."""
+    """It has failed, and the loop continues; both in a separate thread and in the program's."""
 
     async def fired(hooks: Hooks) -> str:
         return str((await hooks.session().run_tool("t", {}, lambda _: "ran")).llm_content)
@@ -171,7 +171,7 @@ print(asyncio.run(execute_tool_with_hooks(config, "t", {}, run)).llm_content)
 
 
 @pytest.mark.req("DELTA-GUARD-005")
-@pytest.mark.attack("30.F3", "a regular expression that never ends, in a process of ours")
+@pytest.mark.attack("30.F3", "a regular expression that never ends, in a process of hookline's")
 def test_a_command_ends_a_regular_expression(project: Path) -> None:
     """It holds the interpreter's lock, so no thread could end it; the kernel's alarm does."""
     command = [sys.executable, "-c", PROGRAM, str(project), "0.1"]
@@ -185,7 +185,7 @@ def test_a_command_ends_a_regular_expression(project: Path) -> None:
     "change", ["signal.signal(signal.SIGALRM, signal.SIG_IGN)", "signal.setitimer(signal.ITIMER_REAL, 0)"]
 )
 def test_a_hook_that_turns_the_alarm_off_fails_all_the_same(project: Path, change: str) -> None:
-    """As a hook does that has a timeout of its own; nothing can be raised in it, and its late answer is none."""
+    """So does a hook with its own timeout; nothing can be raised in it, and its late answer is ignored."""
     program = PROGRAM.replace('re.match(r"(a+)+$", "a" * 60 + "b")', f"{change}; time.sleep(0.3)")
     command = [sys.executable, "-c", f"import time{program}", str(project), "0.1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=45, check=True)

@@ -223,7 +223,7 @@ def test_a_connection_that_the_server_has_closed_meanwhile_is_no_failure() -> No
             assert server.connections == count + 1
             (idle,) = connections._idle
             async with asyncio.timeout(LONG_S):  # until its end has come
-                while idle.is_usable():  # noqa: ASYNC110 - nobody else knows
+                while idle.is_usable():  # noqa: ASYNC110 - the server does not report it
                     await asyncio.sleep(0.01)
 
     use(server, talk)
@@ -244,7 +244,7 @@ def test_a_body_behind_no_content_is_never_the_next_answer(said: bytes) -> None:
 
 
 def test_a_server_that_writes_without_end_can_not_hold_up_the_program() -> None:
-    """Its time is over as anybody's, though there is always more to read at once."""
+    """Its time ends at the deadline, though there is always more to read at once."""
 
     def flood(listening: socket.socket) -> None:
         connection, _ = listening.accept()
@@ -324,7 +324,7 @@ def test_a_timeout_ends_the_connection() -> None:
 
 
 def test_many_at_once_keep_a_few() -> None:
-    """Each has a connection of its own; a few idle ones are kept."""
+    """Each has a separate connection; a few idle ones are kept."""
     server = Server(GOOD)
 
     async def talk(ask: Ask, connections: Connections) -> None:
@@ -354,7 +354,7 @@ def test_any_loop_can_use_a_kept_one(monkeypatch: pytest.MonkeyPatch) -> None:
     look_up = socket.getaddrinfo
 
     def look_up_others(host: str, *arguments: Any, **options: Any) -> Any:
-        assert host != "localhost"  # somebody else may answer for it
+        assert host != "localhost"  # another machine may answer for it
         return look_up(host, *arguments, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up_others)
@@ -410,7 +410,7 @@ def test_a_server_that_is_down_is_named(scheme: str, host: str) -> None:
         taken.bind(("127.0.0.1", 0))
         place = f"{host}:{taken.getsockname()[1]}"
         outcome = ask_once(f"{scheme}://{place}/")
-    why = f"nobody answers at {place} (connection refused; is the server running?)"
+    why = f"no server answers at {place} (connection refused; is it running?)"
     assert outcome.error == f"could not be asked: {why}"
 
 
@@ -435,7 +435,7 @@ def test_an_address_of_ip_6_is_named_as_in_a_url(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(socket, "create_connection", refuse)
     error = ask_once("http://[::1]:9/").error
-    assert error == "could not be asked: nobody answers at [::1]:9 (connection refused; is the server running?)"
+    assert error == "could not be asked: no server answers at [::1]:9 (connection refused; is it running?)"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -455,5 +455,5 @@ def test_a_server_without_tls_is_named() -> None:
 
 
 def ask_once(url: str, **options: Any) -> ChildOutcome:
-    """What became of one event."""
+    """The outcome of one event."""
     return asyncio.run(post(HttpTarget(url=url), b"", env={}, timeout_ms=15_000, most_bytes=10, **options))

@@ -39,7 +39,7 @@ class Server:
 
 
 def ask(server: Server, path: str = "/hook", body: bytes = b"{}", **options: Any) -> ChildOutcome:
-    """What became of one hook on this server."""
+    """The outcome of one hook on this server."""
 
     async def both() -> ChildOutcome:
         listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
@@ -267,7 +267,7 @@ asyncio.run(main())
 
 @pytest.mark.req("WARM-032")
 def test_a_name_server_that_does_not_answer() -> None:
-    """It keeps no program from ending, uses up no threads without end, and does not delay hooks on this machine."""
+    """The program can end, the number of threads is bounded, and hooks on this machine are not delayed."""
     done = subprocess.run(
         [sys.executable, "-c", NO_NAME_SERVER], capture_output=True, text=True, timeout=60, check=True
     )

@@ -1,4 +1,4 @@
-"""Hooks over HTTPS, with real certificates and servers: connections are kept, and a cut answer counts for nothing."""
+"""Hooks over HTTPS, with real certificates and servers: connections are kept, and a cut answer is not an answer."""
 
 import asyncio
 import os
@@ -113,7 +113,7 @@ def opened(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def ask(url: str, connections: Connections, body: bytes = b"{}", **options: Any) -> ChildOutcome:
-    """One event, in a loop of its own."""
+    """One event, in a separate loop."""
     given: dict[str, Any] = {"env": {}, "timeout_ms": LONG_S * 1000, "most_bytes": 10_000_000, **options}
     return asyncio.run(post(HttpTarget(url=url), body, connections=connections, **given))
 
@@ -121,7 +121,7 @@ def ask(url: str, connections: Connections, body: bytes = b"{}", **options: Any)
 @pytest.mark.req("WARM-031")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_connection_with_tls_is_kept_for_any_loop(opened: Any, version: ssl.TLSVersion) -> None:
-    """A forked program leaves it alone, too."""
+    """A forked program also leaves it alone."""
     with opened(version=version) as (server, connections):
         assert [ask(server.url, connections).stdout for _ in range(3)] == [b"{}"] * 3
         child = os.fork()
@@ -194,7 +194,7 @@ def test_a_server_that_nobody_vouches_for(
 def test_an_answer_without_a_length_has_to_end(
     opened: Any, answer: bytes, is_whole: bool, version: ssl.TLSVersion
 ) -> None:
-    """Whoever is on the way could cut a denial off, and an empty answer goes on."""
+    """A machine between the two could cut a denial off, and an empty answer allows."""
 
     def serve(visit: Visit) -> None:
         visit.read()
@@ -229,7 +229,7 @@ def test_a_request_with_tls_that_went_out_is_never_sent_again(opened: Any) -> No
         assert (server.connections, seen) == (1, [b"{}", b"{}"])
 
 
-@pytest.mark.parametrize("leaves", ["with a goodbye", "without a word", "with a text that nobody asked for"])
+@pytest.mark.parametrize("leaves", ["with a goodbye", "without a word", "with unexpected text"])
 def test_a_kept_connection_that_the_server_has_left(opened: Any, leaves: str) -> None:
     """The next event has a new one."""
 
@@ -238,7 +238,7 @@ def test_a_kept_connection_that_the_server_has_left(opened: Any, leaves: str) ->
         visit.write(GOOD)
         if leaves == "with a goodbye":
             visit.say_goodbye()
-        elif leaves == "with a text that nobody asked for":
+        elif leaves == "with unexpected text":
             visit.write(GOOD)
             visit.read()
 

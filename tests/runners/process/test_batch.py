@@ -162,7 +162,7 @@ def test_a_hook_may_clean_up_within_the_grace(run: "Run", job: "MakeJob", tmp_pa
 
 
 def test_survivors_of_the_group_are_killed_in_the_background(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """A process that outlives the hook and ignores SIGTERM is killed after the grace period; nobody waits for it."""
+    """A process that outlives the hook and ignores SIGTERM is killed after the grace period, in the background."""
     command = "(trap '' TERM; echo $BASHPID > survivor; touch ready; while :; do sleep 0.05; done) & wait"
     limits = ChildLimits(grace_s=1)
     outcome = with_enough_time(200, tmp_path / "ready", lambda ms: run(job(command, timeout_ms=ms), limits=limits)[0])
@@ -219,7 +219,7 @@ def test_background_output_within_the_grace_is_kept(run: "Run", job: "MakeJob") 
 
 @pytest.mark.req("HOOK-069")
 def test_output_is_bounded_and_drained(run: "Run", job: "MakeJob") -> None:
-    """Each stream is kept up to the limit; the rest is read and dropped, and the result says so."""
+    """Each stream is kept up to the limit; the rest is read and dropped, and the result is marked as cut."""
     command = "head -c 300000 /dev/zero; head -c 200 /dev/zero >&2; echo end >&2"
     (outcome,) = run(job(command), limits=ChildLimits(output_bytes=1000))
     assert facts(outcome) == (0, None, False, b"\0" * 1000, b"\0" * 200 + b"end\n", True, False, None)
@@ -250,7 +250,7 @@ def test_ignored_signals_are_not_inherited(run: "Run", job: "MakeJob") -> None:
 
 
 def test_no_other_descriptor_is_inherited(run: "Run", job: "MakeJob") -> None:
-    """A hook has its three standard descriptors and none of ours, not even an inheritable one."""
+    """A hook has its three standard descriptors and none of this program's, not even an inheritable one."""
     ours, other = os.pipe()
     os.set_inheritable(ours, True)
     try:
@@ -285,7 +285,7 @@ def test_a_hook_runs_in_its_directory(run: "Run", job: "MakeJob", tmp_path: Path
         pytest.param("true", "/dev/null", {}, "its working directory /dev/null can't be used: Not a dir", id="a file"),
         pytest.param("echo a\0b", None, {}, "embedded null byte", id="null byte in the command"),
         pytest.param("echo \ud800", None, {}, "surrogates not allowed", id="lone surrogate"),
-        pytest.param("true", None, {"A=B": "c"}, "'A=B' is no name for an environment variable", id="name with ="),
+        pytest.param("true", None, {"A=B": "c"}, "'A=B' is not a valid name of an environment variable", id="name with ="),
         pytest.param("true", None, {"A": "b\0"}, "embedded null byte", id="null byte in the environment"),
     ],
 )
@@ -315,7 +315,7 @@ print([outcome.error for outcome in asyncio.run(run_children([job, job]))], len(
 
 
 def test_a_program_that_forbids_processes_gets_a_refusal() -> None:
-    """Whatever its audit hook raises is the reason why the hook could not be started."""
+    """The exception of its audit hook is the reason for which the hook could not be started."""
     done = subprocess.run([sys.executable, "-c", AUDITED], capture_output=True, text=True, check=False)
     refused = "could not be started: no processes here"
     assert (done.stdout, done.stderr) == (f"{[refused, refused]} 4\n", "")
@@ -409,7 +409,7 @@ def test_being_cancelled_twice_kills_at_once(job: "MakeJob", tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("each_path")
 def test_waiting_jobs_are_not_started_after_a_cancellation(job: "MakeJob", tmp_path: Path) -> None:
-    """A job that waits for a slot when the caller is cancelled never runs, and blocks nobody."""
+    """A job that waits for a slot when the caller is cancelled never runs, and blocks no other job."""
 
     async def main() -> None:
         jobs = [job("echo $$ > first; sleep 60"), job("touch second")]
@@ -428,7 +428,7 @@ def test_waiting_jobs_are_not_started_after_a_cancellation(job: "MakeJob", tmp_p
 
 @pytest.mark.usefixtures("each_path")
 def test_the_loop_goes_on_while_hooks_run(job: "MakeJob", tmp_path: Path) -> None:
-    """Running hooks never block the loop: they wait for another task, which has its turns meanwhile."""
+    """Running hooks never block the loop: they wait for another task, which has its turns during that."""
     go = tmp_path / "go"
 
     async def have_turns() -> None:
@@ -485,7 +485,7 @@ asyncio.run(run_children([job]))
 
 
 def test_ctrl_c_reaches_hooks(tmp_path: Path) -> None:
-    """A hook has a session of its own, so an interrupt of the program is passed on to it."""
+    """A hook has a separate session, so an interrupt of the program is passed on to it."""
     program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(tmp_path)], stderr=subprocess.PIPE)
     pid = asyncio.run(pid_in(tmp_path / "ready"))
     program.send_signal(signal.SIGINT)
@@ -579,7 +579,7 @@ def test_a_script_that_is_just_being_written(run: "Run", job: "MakeJob", hook_sc
 
 
 def test_a_script_that_stays_open_for_writing(run: "Run", job: "MakeJob", hook_script: "HookScript") -> None:
-    """It is tried five times more, whatever other hooks do meanwhile; many such hooks share these five."""
+    """It is tried five times more, whatever other hooks do during that; many such hooks share these five."""
     script = hook_script("echo ran")
     given_up = script.with_name("given_up")
     with script.open("a"), patch("hookline.runners.process.command.spawn", wraps=spawn) as starts:

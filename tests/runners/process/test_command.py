@@ -152,7 +152,7 @@ def _both_ways(
         with patch.multiple(FEATURES, direct=direct):
             given = job(command, stdin=b"input", cwd=str(folder), env=_variables(folder, more), limits=limits)
             (outcome,) = asyncio.run(run_children([given]))
-        # Each run has a mark of its own.
+        # Each run has a unique mark.
         stdout = re.sub(rb"[0-9a-f]{16}-\d+/", b"MARK", outcome.stdout)
         seen.append((outcome.exit_code, outcome.signal, stdout, outcome.stderr, outcome.error))
     return seen
@@ -235,7 +235,7 @@ def test_a_simple_command_needs_no_shell(folder: Path, command: str) -> None:
 
 @pytest.mark.parametrize("command", [command for command in BY_BASH if command != "~/missing"])
 def test_everything_else_is_left_to_bash(folder: Path, command: str) -> None:
-    """What only a shell can read, find or refuse goes to the shell."""
+    """Text that only a shell can read, find or refuse is run by the shell."""
     assert direct_invocation(command, str(folder), _variables(folder, {})) is None
 
 

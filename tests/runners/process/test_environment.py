@@ -33,12 +33,12 @@ def test_a_strange_shell_level_needs_bash(level: str, needs_bash: bool) -> None:
 
 
 def test_undecodable_bytes_stay_as_they_are() -> None:
-    """What os.environ could not decode reaches the child unchanged."""
+    """Bytes that os.environ could not decode reach the child unchanged."""
     assert prepare({"A": "\udcff"}, "/").encoded == (b"PWD=/", b"A=\xff")
 
 
 @pytest.mark.parametrize("name", ["", "A=B"])
 def test_a_name_must_be_a_name(name: str) -> None:
     """The kernel would read another variable out of it."""
-    with pytest.raises(ValueError, match="is no name for an environment variable"):
+    with pytest.raises(ValueError, match="is not a valid name of an environment variable"):
         prepare({name: "x"}, "/")

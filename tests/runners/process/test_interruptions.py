@@ -1,4 +1,4 @@
-"""What happens to running hooks when something else goes wrong at the same time."""
+"""Running hooks while something else goes wrong."""
 
 import asyncio
 import errno
@@ -145,7 +145,7 @@ def test_an_interrupted_start_leaves_nothing(job: "MakeJob", monkeypatch: pytest
 
 @pytest.mark.usefixtures("each_path")
 def test_a_keyboard_interrupt_in_the_loop_leaves_nothing(job: "MakeJob") -> None:
-    """A program that is interrupted in a loop of its own and then cancels its tasks has no hook and no slot left."""
+    """A program that is interrupted in a separate loop and then cancels its tasks has no hook and no slot left."""
 
     def interrupt() -> None:
         raise KeyboardInterrupt
@@ -162,7 +162,7 @@ def test_a_keyboard_interrupt_in_the_loop_leaves_nothing(job: "MakeJob") -> None
 
 
 def test_without_threads_a_survivor_costs_no_other_hook(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of one hook's group is killed at once; the deny of another hook counts."""
+    """The rest of one hook's group is killed at once; the deny of another hook is kept."""
     jobs = [job("sleep 1; exit 2"), job("(trap '' TERM; sleep 30) & sleep 30", timeout_ms=300)]
 
     def start(_thread: threading.Thread) -> None:
@@ -225,7 +225,7 @@ def test_a_failing_abandon_does_not_stop_the_others(job: "MakeJob", monkeypatch:
 
 @pytest.mark.usefixtures("each_path")
 def test_an_outcome_that_cannot_be_made_is_an_error(job: "MakeJob", monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits forever because there is no memory for the output."""
+    """The event ends although there is not enough memory for the output."""
 
     def outcome_of(*, stdout: bytes = b"", error: str = "", **_rest: object) -> ChildOutcome:
         if stdout:

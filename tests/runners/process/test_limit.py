@@ -6,7 +6,7 @@ from hookline.runners.process.limit import Limit
 
 
 def test_slots_are_acquired_up_to_the_limit() -> None:
-    """Below the limit nobody waits; releasing a slot twice frees it once."""
+    """Below the limit no hook waits; releasing a slot twice frees it once."""
     limit = Limit()
     assert [limit.try_acquire("a", 2), limit.try_acquire("b", 2), limit.try_acquire("c", 2), limit.running] == [
         True,
@@ -244,7 +244,7 @@ def test_a_cancelled_waiter_lets_those_behind_it_pass() -> None:
 
 
 def test_threads_that_compete_for_one_slot_all_get_it() -> None:
-    """Never two at once, and nobody waits forever."""
+    """Never two at once, and none waits forever."""
     limit, together, began = Limit(), list[int](), threading.Barrier(4)
     held: set[tuple[int, int]] = set()
 

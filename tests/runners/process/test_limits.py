@@ -43,7 +43,7 @@ def test_a_limit_holds(
     ending: tuple[int | None, int | None],
     stderr: bytes,
 ) -> None:
-    """The hook ends as the system ends such a process, and the program around it goes on."""
+    """The hook ends as the system ends such a process, and the program around it continues."""
     (outcome,) = run(job(python(code), limits=limits))
     assert (outcome.exit_code, outcome.signal) == ending
     assert stderr in outcome.stderr
@@ -67,7 +67,7 @@ def test_within_its_limits_a_hook_runs_as_usual(job: "MakeJob", run: "Run") -> N
 
 
 def test_limits_can_not_be_raised_and_lower_ones_stay(job: "MakeJob", run: "Run") -> None:
-    """The hook inherits hard limits; a limit of ours never raises one that is there already."""
+    """The hook inherits hard limits; its own limit never raises one that exists already."""
     inner = "ulimit -Hn; ulimit -Sn; ulimit -Hv; ulimit -St; ulimit -Ht"
     limits = ResourceLimits(memory_bytes=1 << 30, cpu_s=10, files=100)
     (outcome,) = run(job(inner, limits=limits))

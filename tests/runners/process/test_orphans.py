@@ -118,7 +118,7 @@ def test_a_cancelled_hook_leaves_nothing(job: "MakeJob", tmp_path: Path, daemon:
 
 
 def test_hooks_of_a_hook_end_with_it(job: "MakeJob", tmp_path: Path) -> None:
-    """A hook may run hookline itself, whose hooks have sessions and marks of their own."""
+    """A hook may run hookline itself, whose hooks have other sessions and marks."""
     (tmp_path / "inner.py").write_text(
         "import asyncio, os\n"
         "from hookline.runners.process.batch import ChildJob, run_children\n"
@@ -183,7 +183,7 @@ def test_every_mark_is_given_once() -> None:
 
 @pytest.mark.req("WARM-007")
 def test_a_number_that_now_belongs_to_another_process_is_not_signalled() -> None:
-    """The time at which it started tells them apart."""
+    """The time at which it started distinguishes them."""
     process = subprocess.Popen(["sleep", "60"])
     try:
         stray = orphans._orphan(process.pid)

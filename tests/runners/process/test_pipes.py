@@ -65,7 +65,7 @@ def test_a_small_pipe_is_filled_whenever_there_is_room(pipe: Ends) -> None:
 
 @pytest.mark.parametrize("size", [5000, 100_000, 3_000_000])
 def test_a_hook_that_does_not_read_is_no_error(size: int) -> None:
-    """While we hold a read end, nothing is broken and no SIGPIPE is sent; closing the pipe closes it, too."""
+    """While a read end is open here, nothing is broken and no SIGPIPE is sent; closing the pipe also closes it."""
     source, sink = os.pipe()
 
     async def main() -> None:
@@ -155,7 +155,7 @@ def test_a_watched_pipe_is_read_to_its_end() -> None:
 
 
 def test_closing_twice_closes_once() -> None:
-    """The number may belong to somebody else by then."""
+    """The number may belong to another file by then."""
     source, sink = os.pipe()
     output = output_pipe(source, 100)
     output.close()

@@ -20,7 +20,7 @@ SLEEP = [
 
 
 def start() -> int:
-    """A process in a group of its own that ignores TERM and is ready."""
+    """A process in a separate group that ignores TERM and is ready."""
     process = subprocess.Popen(SLEEP, start_new_session=True, stdout=subprocess.PIPE)
     assert process.stdout
     process.stdout.readline()
@@ -41,7 +41,7 @@ def has_gone(pid: int) -> bool:
 
 
 def test_an_adopted_child_is_killed_at_its_time_and_reaped() -> None:
-    """What a closed loop left behind ends, without a zombie."""
+    """A process that a closed loop left behind ends, without a zombie."""
     pid, reaper = start(), Reaper()
     reaper.take_over(pid, deadline=time.monotonic() + 0.2, unreaped=True)
     assert has_gone(pid)
@@ -71,7 +71,7 @@ def test_the_end_of_the_program_kills_everybody() -> None:
 
 
 def test_after_the_end_of_the_program_nothing_waits() -> None:
-    """What is handed over even later is killed without a grace and without a thread."""
+    """A process that is handed over even later is killed without a grace and without a thread."""
     pid, reaper = start(), Reaper()
     reaper.end_with_program()
     reaper.take_over(pid, deadline=time.monotonic() + 600, unreaped=True)
@@ -82,7 +82,7 @@ def test_after_the_end_of_the_program_nothing_waits() -> None:
 
 
 def test_an_ended_child_is_out_of_account(run: "Run", job: "MakeJob") -> None:
-    """Its number may be somebody else's when the program ends."""
+    """Its number may be another process's when the program ends."""
     before = {*REAPER.running}
     assert run(job("exit 0"), job("kill -9 $$"), job("sleep 60", timeout_ms=100))[2].timed_out
     assert {*REAPER.running} <= before
@@ -90,7 +90,7 @@ def test_an_ended_child_is_out_of_account(run: "Run", job: "MakeJob") -> None:
 
 @pytest.mark.req("WARM-007")
 def test_a_group_without_members_does_not_remain() -> None:
-    """A leader that was reaped and left nobody is no group; a living process is a stranger with that number."""
+    """A reaped leader without members is not a group; a living process with that number is another one."""
     pid = start()
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)

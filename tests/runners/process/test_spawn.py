@@ -17,7 +17,7 @@ def null() -> Iterator[Stdio]:
 
 
 def test_a_process_is_started_in_its_own_session(null: Stdio) -> None:
-    """The new process leads a session and a group of its own."""
+    """The new process leads a new session and a new group."""
     pid = spawn(Invocation(b"/bin/sleep", ("sleep", "60"), ()), "/", null)
     try:
         assert (os.getsid(pid), os.getpgid(pid)) == (pid, pid)

@@ -99,7 +99,7 @@ def test_an_exit_is_reported_before_the_child_is_reaped() -> None:
 
 
 def test_a_child_that_was_reaped_already_has_exited() -> None:
-    """Other code may have reaped it: nobody waits forever."""
+    """Other code may have reaped it: the event ends all the same."""
 
     async def main() -> int | None:
         listener = Listener()

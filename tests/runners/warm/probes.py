@@ -1,6 +1,6 @@
 """Scripts that look at everything a parked interpreter could get wrong. What they print must not depend on the way.
 
-Each runs in a folder of its own, with the arguments `one "two words" ''` and a line of JSON on stdin.
+Each runs in a separate folder, with the arguments `one "two words" ''` and a line of JSON on stdin.
 """
 
 PROBES = {
@@ -83,7 +83,7 @@ PROBES = {
     "del in a cycle": "class A:\n    def __del__(self): print('del', f())\ndef f(): return name\nname = 'x'\na = A()\nf.a = a\na.f = f",
     "unclosed file": "f = open('written', 'w')\nf.write('x' * 100)\ndef g(): return f",
     "unclosed file in a class": "class A:\n    f = open('written', 'w')\n    f.write('data')\nA.me = A",
-    # Whatever modules of the library keep of the script has to be finalized, although these modules were loaded before.
+    # Objects of the script that the library's modules hold must be finalized, although these modules were loaded before.
     "handler with a file": "import json, logging\nclass Answer(logging.Handler):\n    def __init__(self):\n        super().__init__()\n"
     "        self.out = open(1, 'w', closefd=False)\n    def emit(self, record):\n        self.out.write(json.dumps({'decision': 'deny'}))\n"
     "logging.getLogger('guard').addHandler(Answer())\nlogging.getLogger('guard').error('no')",

@@ -1,4 +1,4 @@
-"""What may change between the parking of an interpreter and its event: a run is then as a cold one would be."""
+"""Changes between the start of an interpreter and its event: a run is then as a cold one would be."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ WHICH = "import decimal\nprint(getattr(decimal, 'WORD', 'std'))\n"
 
 
 def outputs(garage: Garage, job: ChildJob, times: int) -> list[str]:
-    """What so many runs print, the last one of which has to be warm."""
+    """Return the output of so many runs, the last one of which has to be warm."""
     outcomes = [garage.run(job)[0] for _ in range(times)]
     assert outcomes[-1].way == "warm"
     return [outcome.stdout.decode().strip() for outcome in outcomes]
@@ -37,7 +37,7 @@ def point(link: Path, target: str) -> None:
 
 
 def test_other_arguments_and_directories(garage: Garage) -> None:
-    """Each has an interpreter of its own."""
+    """Each has a separate interpreter."""
     path = garage.script("import os, sys\nprint(sys.argv[1:], os.getcwd())")
     (garage.folder / "other").mkdir()
     for words, folder in (("one", garage.folder), ("one two", garage.folder), ("one", garage.folder / "other")):
@@ -114,7 +114,7 @@ def test_a_script_that_may_no_longer_be_executed(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_the_script_searches_first(garage: Garage) -> None:
-    """What the script finds there was never loaded before; and a module that appears there later counts."""
+    """A module in such a folder is never loaded before the event, and one that appears there later is found."""
     garage.script("WORD = 'vendor'", "vendor/decimal.py")
     garage.script(f"import sys\nsys.path.insert(0, 'vendor')\nimport colorsys\n{WHICH}print(colorsys.__file__)")
     job = garage.job(f"{garage.python} hook.py")
@@ -214,7 +214,7 @@ def test_a_file_of_the_library_is_edited(garage: Garage, monkeypatch: pytest.Mon
 
 
 def own_installation(folder: Path) -> Path:
-    """A Python whose library has files of its own for some packages, and links for everything else."""
+    """A Python whose library has other files for some packages, and links for everything else."""
     base = Path(os.__file__).parent
     library = folder / "lib" / base.name
     library.mkdir(parents=True)
@@ -266,7 +266,7 @@ sys.addaudithook(lambda name, arguments: never() if name == "open" else None)
 
 @pytest.mark.parametrize("python", [sys.executable, *(path for _, path in PYTHONS[-1:])])
 def test_the_report_of_a_run_is_not_noticed(tmp_path: Path, python: str) -> None:
-    """Whatever a script has done to the functions that the report takes."""
+    """The report does not depend on functions that a script can replace."""
     garage = Garage(tmp_path, python=python)
     garage.script(DEAF)
     outcomes = [garage.run(garage.job(f"{python} hook.py"))[0] for _ in range(7)]

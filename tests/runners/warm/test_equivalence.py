@@ -1,4 +1,4 @@
-"""What a script does is the same, cold or warm."""
+"""A script's effects are the same, cold or warm."""
 
 import shutil
 import sys
@@ -73,7 +73,7 @@ def seen(outcome: ChildOutcome, folder: Path) -> dict[str, Any]:
 
 
 def differences(garage: Garage, names: tuple[str, ...], times: int) -> list[str]:
-    """What is different when the probes run cold once, and then warm, all of them at once in each round."""
+    """Return the differences between cold probes and warm ones, all of them at once in each round."""
     jobs: dict[str, ChildJob] = {}
     folders = {name: garage.folder / name.replace(" ", "-") for name in names}
     for name, folder in folders.items():
@@ -135,7 +135,7 @@ def test_every_probe_does_the_same(tmp_path: Path) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("python", [pytest.param(path, id=name) for name, path in PYTHONS])
 def test_other_versions_of_python(tmp_path: Path, python: str) -> None:
-    """Those that can be had here."""
+    """The interpreters that this machine has."""
     compare(tmp_path, FEW, python, ALL_ROUNDS)
 
 

@@ -62,7 +62,7 @@ def the_command(garage: Garage, number: int) -> int:
 
 
 def the_surroundings(garage: Garage, number: int) -> int:
-    """Rule 3: a variable, the umask or the directory is another one, so it is parked anew."""
+    """Rule 3: a variable, the umask or the directory is another one, so another interpreter is started."""
     park(garage, command := f"{garage.python} {garage.script(COUNTS)}")
     elsewhere = garage.folder / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
@@ -99,7 +99,7 @@ def the_number(garage: Garage, _number: int) -> int:
 
 
 def nothing_to_do(garage: Garage, _number: int) -> int:
-    """Rule 5: it ends when there was no event for a while."""
+    """Rule 5: it ends after some time without an event."""
     garage.pool.close()
     garage.pool = WarmPool(idle_s=0.02)
     garage.run(garage.job(COMMAND))

@@ -42,7 +42,7 @@ def count(garage: Garage) -> int:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process that is no zombie."""
+    """Whether there is such a process, and it is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -56,7 +56,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def parked(garage: Garage) -> Garage:
-    """A script that counts its runs, and is parked."""
+    """A script that writes a letter for each run, and is parked."""
     garage.script(COUNTS)
     assert garage.ways(garage.job(f"{garage.python} hook.py"), 2) == ["cold", "warm"]
     return garage
@@ -72,7 +72,7 @@ def test_parked_after_it_was_asked_for(garage: Garage) -> None:
 @pytest.mark.req("WARM-001")
 @pytest.mark.parametrize("options", ["-I", "-E", "-S", "-IS"])
 def test_the_probe_finds_an_interpreter_that_ignores_us(garage: Garage, options: str) -> None:
-    """Even if nobody knew what these options mean, the script does not run without an event."""
+    """Even if these options were unknown, the script would not run without an event."""
     garage.script(COUNTS)
     with patch("hookline.shell.python._OPTIONS", re.compile("-[IES]+")):
         assert garage.ways(garage.job(f"{garage.python} {options} hook.py"), 4) == ["cold"] * 4
@@ -126,7 +126,7 @@ def test_scripts_with_a_shebang(garage: Garage, first_line: str) -> None:
     ],
 )
 def test_other_commands_run_cold(garage: Garage, command: str) -> None:
-    """Whatever is more than an interpreter and a file."""
+    """Commands that are more than an interpreter and a file."""
     garage.script(COUNTS)
     garage.script(f'#!/bin/sh\nexec {sys.executable} -I "$@"\n', "wrapper", mode=0o755)
     assert garage.ways(garage.job(command.format(python=sys.executable)), 3) == ["cold"] * 3
@@ -154,7 +154,7 @@ def test_a_wrapper_of_the_name_python_runs_cold(garage: Garage) -> None:
 
 
 def test_an_interpreter_that_is_gone_for_one_event(tmp_path: Path) -> None:
-    """Such as while a virtual environment is made anew: then the script is parked anew, too."""
+    """For example while a virtual environment is replaced: then the script also gets another interpreter."""
     cold: set[str] = set()
     garage = Garage(tmp_path)
     garage.pool = WarmPool(cold=cold)
@@ -189,7 +189,7 @@ def test_a_script_that_is_not_there_yet(tmp_path: Path, command: str) -> None:
 
 
 def test_commands_that_are_no_python_scripts_are_not_looked_at_again(tmp_path: Path) -> None:
-    """Whatever has no Python shebang, and an interpreter that is a script itself."""
+    """Files without a Python shebang, and an interpreter that is a script itself."""
     cold: set[str] = set()
     garage = Garage(tmp_path)
     garage.pool = WarmPool(cold=cold)
@@ -319,7 +319,7 @@ def test_a_process_inherits_that_it_gets_no_new_privileges(tmp_path: Path) -> No
 
 @pytest.mark.req("WARM-003")
 def test_variables_that_are_read_at_the_start(parked: Garage) -> None:
-    """Those of Python, of the loader and of locales; each set of them is parked anew."""
+    """Variables of Python, of the loader and of locales; each set of them has another interpreter."""
     for name, value in (("TZ", "Asia/Tokyo"), ("PYTHONHASHSEED", "7"), ("LC_ALL", "C"), ("LD_X", "1"), ("HOME", "/")):
         job = parked.job(f"{parked.python} hook.py", {name: value})
         assert parked.ways(job, 3) == ["cold", "cold", "warm"], name
@@ -328,7 +328,7 @@ def test_variables_that_are_read_at_the_start(parked: Garage) -> None:
 
 @pytest.mark.req("WARM-003")
 def test_hooks_with_the_same_command_and_other_variables(parked: Garage) -> None:
-    """Each has an interpreter of its own, so that they don't end each other's."""
+    """Each has a separate interpreter, so that they don't end each other's."""
     jobs = [parked.job(f"{parked.python} hook.py", {"LANG": value}) for value in ("C", "C.UTF-8")]
     ways = [[parked.run(job)[0].way.value for job in jobs] for _ in range(4)]
     assert ways == [["cold", "cold"], ["cold", "cold"], ["warm", "warm"], ["warm", "warm"]]
@@ -353,7 +353,7 @@ def test_other_variables_are_passed_on(garage: Garage) -> None:
 
 @pytest.mark.req("WARM-004")
 def test_the_script_is_read_at_the_event(parked: Garage) -> None:
-    """A change counts at once, and needs no new interpreter."""
+    """A change takes effect at the next event, and needs no new interpreter."""
     job = parked.job(f"{parked.python} hook.py")
     parked.script("print('changed')")
     (outcome,) = parked.run(job)
@@ -446,7 +446,7 @@ def test_an_idle_interpreter_ends(tmp_path: Path) -> None:
 
 @pytest.mark.req("WARM-005")
 def test_five_minutes_are_what_it_waits(parked: Garage) -> None:
-    """As the documentation says, unless somebody asks for another time."""
+    """As the documentation says, unless the caller asks for another time."""
     pool = parked.pool._pool
     (slot,) = pool._slots.values()
     slot.last_used = time.monotonic() - 240
@@ -473,7 +473,7 @@ def test_nobody_refers_to_it_any_more(tmp_path: Path) -> None:
 
 @pytest.mark.req("WARM-005")
 def test_closed_while_spares_are_to_end(garage: Garage) -> None:
-    """Those that were announced an event and got none have yet to answer: they end all the same, and are reaped."""
+    """Standbys that were announced an event and got none have yet to answer: they end all the same, and are reaped."""
     jobs = []
     for name in "abcdef":
         garage.script("", f"{name}.py")
@@ -510,7 +510,7 @@ def test_closed_while_an_interpreter_starts(garage: Garage, monkeypatch: pytest.
 
 @pytest.mark.req("WARM-005")
 def test_forgotten_while_an_interpreter_starts(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where so many other commands ran meanwhile that nobody would find it any more, it ends."""
+    """An interpreter whose slot was dropped for other commands ends: no event would find it."""
     pool = garage.pool._pool
 
     def forget() -> None:
@@ -544,7 +544,7 @@ def test_what_a_process_inherits_changes_while_an_interpreter_starts(
 @pytest.mark.req("WARM-005")
 @pytest.mark.usefixtures("stays_stopped")
 def test_closed_while_a_spare_is_late(parked: Garage) -> None:
-    """It is waited for after that, and then the thread ends, too."""
+    """It is waited for after that, and then the thread also ends."""
     pool = parked.pool._pool
     (slot,) = pool._slots.values()
     assert slot.interpreter is not None
@@ -578,7 +578,7 @@ def test_the_program_ends(tmp_path: Path, end: str) -> None:
 
 
 def test_a_program_that_ends_after_its_report(tmp_path: Path) -> None:
-    """Nothing is left in the temporary directory, also if nobody has time to use what was reported."""
+    """Nothing is left in the temporary directory, even if the report is never read."""
     Garage(tmp_path).script(COUNTS)
     (tmp_path / "tmp").mkdir()
     program = textwrap.dedent(f"""
@@ -604,7 +604,7 @@ def test_a_forked_program_does_not_use_what_its_parent_has_parked(parked: Garage
     child = os.fork()
     if not child:
         way = asyncio.run(parked.fire(parked.job(f"{parked.python} hook.py")))[0].way
-        # The child may have parked one of its own by now.
+        # The child may have a warm interpreter by now.
         os._exit(way == "cold" and {*pids}.isdisjoint(parked.pool.pids))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     assert parked.pool.pids == pids
@@ -613,7 +613,7 @@ def test_a_forked_program_does_not_use_what_its_parent_has_parked(parked: Garage
 
 @pytest.mark.req("WARM-005")
 def test_nobody_refers_to_it_any_more_in_a_forked_program(garage: Garage) -> None:
-    """What the child has parked ends with the child's engine."""
+    """The child's interpreters end with the child's engine."""
     garage.script(COUNTS)
     child = os.fork()
     if not child:
@@ -645,7 +645,7 @@ def test_it_dies_before_the_event(parked: Garage, number: signal.Signals, whom: 
 @pytest.mark.req("WARM-013")
 @pytest.mark.parametrize("whom", ["the spare", "the interpreter", "both"])
 def test_it_was_stopped_before_the_event(parked: Garage, whom: str) -> None:
-    """A guard must not time out because somebody stopped what waits for it; the event runs, and once."""
+    """A guard must not time out because its standby was stopped; the event runs, and once."""
     interpreter, standby = parked.pool.pids
     for pid in {"the spare": [standby], "the interpreter": [interpreter], "both": [interpreter, standby]}[whom]:
         os.kill(pid, signal.SIGSTOP)
@@ -884,7 +884,7 @@ def test_no_descriptors_while_an_interpreter_starts(garage: Garage, monkeypatch:
 
 @pytest.mark.usefixtures("stays_stopped")
 def test_a_spare_that_comes_too_late(parked: Garage) -> None:
-    """It is waited for: nobody else would reap it."""
+    """It is waited for: no other code would reap it."""
     pool = parked.pool._pool
     (slot,) = pool._slots.values()
     assert slot.interpreter is not None
@@ -953,7 +953,7 @@ def _flat(garage: Garage, events: int) -> None:
 
     def state() -> tuple[int, set[str]]:
         garage.settle()
-        # Those that were just replaced are reaped within a moment.
+        # Standbys that were just replaced are reaped within a moment.
         wait_for(lambda: len(garage.children()) == len(garage.pool.pids))
         return len(garage.pool.pids), descriptors()
 
@@ -974,7 +974,7 @@ def _flat(garage: Garage, events: int) -> None:
     assert after[0] == before[0]
     # Numbers and pipes of spares are others each time; files of other tests' threads come and go.
     assert len({each for each in after[1] if " /" not in each}) <= len({each for each in before[1] if " /" not in each})
-    # What its own loop keeps is freed before a script runs, so that only its pages show it.
+    # Objects that its own loop holds are freed before a script runs, so that only its pages show it.
     assert _resident(garage.pool.pids[0]) - pages < (64 << 10) + 8 * events
     # A busy machine may take longer for a new spare than an event waits.
     assert ways["warm"] > 0.99 * (events + 20)

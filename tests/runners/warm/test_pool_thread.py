@@ -9,7 +9,7 @@ from hookline.runners.warm.pool_thread import PoolThread
 
 
 class PoolOwner:
-    """Fails as often as it is told to, in one of its functions."""
+    """Fails a given number of times, in one of its functions."""
 
     def __init__(self, fails_in: str) -> None:
         self.failures_left = 2
@@ -43,7 +43,7 @@ def _started(pool_thread: PoolThread) -> threading.Event:
 
 @pytest.mark.parametrize("fails_in", ["until_idle", "end_idle", "close"])
 def test_it_goes_on_after_a_failure(fails_in: str) -> None:
-    """Whatever fails, later work is done, and the thread ends when there is none."""
+    """After any failure later work is done, and the thread ends when there is none."""
     owner = PoolOwner(fails_in)
     pool_thread = PoolThread(owner, threading.RLock())
     for _ in range(3):

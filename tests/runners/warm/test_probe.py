@@ -93,7 +93,7 @@ def test_a_module_that_python_imports_when_it_starts(tmp_path: Path, python: str
 
 
 def test_a_module_in_pythonpath_that_a_pth_file_imports(garage: Garage) -> None:
-    """It was there when the interpreter was parked, so that it is no reason for a cold run."""
+    """It was there when the interpreter was started, so the run is warm."""
     python, packages = environment(garage)
     (packages / "early.pth").write_text("import early\n")
     garage.script("", "lib/early.py")
@@ -116,7 +116,7 @@ def test_a_list_of_folders_beside_the_interpreter(garage: Garage) -> None:
 
 @pytest.mark.timeout(60)
 def test_hookline_is_removed_while_an_interpreter_starts(garage: Garage) -> None:
-    """Without our modules Python would run the script, so it has them in memory; and they stay those of the program."""
+    """Without hookline's modules Python would run the script, so they are in memory and are those of this program."""
     python, packages = environment(garage)
     copy = garage.folder / "copy"
     shutil.copytree(Path(hookline.__file__).parent, copy / "hookline", ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,4 @@
-"""What an interpreter takes over when it starts: each of it makes a difference."""
+"""The state that an interpreter inherits when it starts: each part of it makes a difference."""
 
 import os
 import re
@@ -92,7 +92,7 @@ def test_what_a_thread_hands_on() -> None:
 
 @pytest.mark.req("WARM-003")
 def test_which_process_the_system_ends_first() -> None:
-    """Children inherit that, too."""
+    """Children also inherit that."""
     score = Path("/proc/self/oom_score_adj")
     before, known = score.read_text(), own_state()
     if int(before) >= 1000:

@@ -1,4 +1,4 @@
-"""Workers: a process that stays, asked line by line. Each test runs real processes on a loop of its own."""
+"""Workers: a process that stays, asked line by line. Each test runs real processes on a separate loop."""
 
 import asyncio
 import errno
@@ -120,7 +120,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.req("WARM-021")
 def test_one_process_answers_one_event_after_another(run_worker: RunWorker, tmp_path: Path) -> None:
-    """It is started once, and each event has an answer of its own."""
+    """It is started once, and each event has a separate answer."""
 
     async def use(shop: Shop) -> None:
         outcomes = [await shop.ask() for _ in range(5)]
@@ -161,7 +161,7 @@ def test_a_line_has_the_id_the_event_and_the_input(run_worker: RunWorker, tmp_pa
     ],
 )
 def test_answers(run_worker: RunWorker, fields: str, outcome: tuple[int, bytes, bytes]) -> None:
-    """What a command would print and how it would exit, in one line."""
+    """The output and the exit code of an equivalent command, in one line."""
 
     async def use(shop: Shop) -> None:
         got = await shop.ask()
@@ -177,8 +177,8 @@ WRONG = {
     "no id": ("echo '{\"output\":{}}'", "without the id of an event"),
     "nothing in it": (answer('"other":1'), "its worker answered with neither output nor exit"),
     "a list": (answer('"output":[]'), "its worker gave an output that is neither an object nor a text"),
-    "no exit code": (answer('"exit":256'), "no exit code"),
-    "true is no code": (answer('"exit":true'), "an exit that is no number"),
+    "no exit code": (answer('"exit":256'), "not an exit code"),
+    "true is no code": (answer('"exit":true'), "an exit that is not a number"),
     "too long": ("head -c 200000 /dev/zero | tr '\\0' x", "a line of more than 100000 bytes"),
     "only empty lines": ("yes ''", "more than 65536 bytes of empty lines"),
     "too much on stderr": ("head -c 200000 /dev/zero >&2; sleep 60", "more than 100000 bytes to its stderr"),
@@ -242,7 +242,7 @@ def test_an_answer_may_come_in_pieces_or_late(run_worker: RunWorker, tmp_path: P
 
 
 def test_two_answers_are_never_taken_for_another_event(run_worker: RunWorker) -> None:
-    """The second is said; what was asked meanwhile has failed."""
+    """The second answer is reported; events that were sent before it have failed."""
 
     async def use(shop: Shop) -> None:
         first, second = shop.begin(), shop.begin()
@@ -344,7 +344,7 @@ def test_a_line_without_its_end_is_shown(run_worker: RunWorker, tmp_path: Path, 
 
 @pytest.mark.req("WARM-025")
 def test_what_it_writes_to_stderr_is_noted(run_worker: RunWorker) -> None:
-    """And it is no part of the answer, where it could be taken for a reason."""
+    """And it is not part of the answer, where it could be taken for a reason."""
 
     async def use(shop: Shop) -> None:
         outcome = await shop.ask()
@@ -404,7 +404,7 @@ def test_the_group_is_signalled_before_its_leader_is_reaped(
 
 
 def test_a_crash_shows_its_stderr(run_worker: RunWorker) -> None:
-    """The last words are what one needs to mend it."""
+    """The end of the text has the cause."""
 
     async def use(shop: Shop) -> None:
         assert (await shop.ask()).stderr == b"Traceback\n"
@@ -466,7 +466,7 @@ def test_it_is_started_again_later_each_time(run_worker: RunWorker, tmp_path: Pa
 
 @pytest.mark.req("WARM-022")
 def test_a_minute_later_it_is_started_again(run_worker: RunWorker, tmp_path: Path) -> None:
-    """Somebody may have mended it."""
+    """The user may have fixed it."""
 
     async def use(shop: Shop) -> None:
         for _ in range(3):
@@ -481,7 +481,7 @@ def test_a_minute_later_it_is_started_again(run_worker: RunWorker, tmp_path: Pat
 
 @pytest.mark.req("WARM-022")
 def test_a_pause_before_a_start_is_not_the_workers_fault(run_worker: RunWorker, tmp_path: Path) -> None:
-    """An event whose time is over by then says so. That is no third crash, and the process goes on starting."""
+    """An event that times out during that reports it. It is not a third crash, and the process continues to start."""
 
     async def use(shop: Shop) -> None:
         for _ in range(2):
@@ -523,7 +523,7 @@ class Shortage:
 
 @pytest.mark.req("WARM-022")
 def test_a_short_lack_of_descriptors_is_waited_for(run_worker: RunWorker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits for other events is given up, and the start is tried again."""
+    """Processes that wait for other events are ended, and the start is tried again."""
 
     async def use(shop: Shop) -> None:
         shortage = Shortage(monkeypatch, 5)
@@ -620,7 +620,7 @@ def test_a_timeout_ends_the_group_and_all_that_it_was_asked(run_worker: RunWorke
             return  # it was not even asked in time
         assert outcome is not None
         assert outcome.timed_out
-        assert str(outcome.error).endswith("its worker has answered nothing yet; each line has to be flushed")
+        assert str(outcome.error).endswith("its worker has answered nothing yet; each line must be flushed")
         other = await waiting
         assert other is not None
         assert other.stdout == ALLOWED
@@ -690,7 +690,7 @@ def test_each_event_has_its_own_deadline(run_worker: RunWorker) -> None:
 
 
 def test_an_event_that_is_not_sent_in_time_does_not_end_the_worker(run_worker: RunWorker, tmp_path: Path) -> None:
-    """It waited for others, and that is said."""
+    """It waited for others, and the message reports that."""
 
     async def use(shop: Shop) -> None:
         await shop.ask()
@@ -722,7 +722,7 @@ def test_the_queue_is_bounded(run_worker: RunWorker) -> None:
 
 
 def test_a_long_input_does_not_wait_for_the_pipe(run_worker: RunWorker) -> None:
-    """The rest is written when there is room; the loop goes on meanwhile."""
+    """The rest is written when there is room; the loop continues during that."""
 
     async def use(shop: Shop) -> None:
         outcome = await shop.ask(stdin=b'"' + b"x" * 3_000_000 + b'"')
@@ -805,7 +805,7 @@ def test_it_is_replaced_when_it_uses_too_much_memory(run_worker: RunWorker, tmp_
 
 
 def test_a_clean_end_between_events_is_no_crash(run_worker: RunWorker, tmp_path: Path) -> None:
-    """A worker may end by itself when nobody waits."""
+    """A worker may end by itself while no event waits."""
 
     async def use(shop: Shop) -> None:
         for _ in range(5):
@@ -820,7 +820,7 @@ def test_a_clean_end_between_events_is_no_crash(run_worker: RunWorker, tmp_path:
 @pytest.mark.req("WARM-024")
 @pytest.mark.parametrize("starts", [0, 1], ids=["before it was started", "while it was started"])
 def test_a_program_that_has_changed_is_not_used(run_worker: RunWorker, tmp_path: Path, starts: int) -> None:
-    """Events that wait are handed back without being sent; nobody has crashed, and another start may be right."""
+    """Events that wait are handed back unsent; that is not a crash, and another start may be right."""
     looks = iter([False] * starts + [True] + [False] * 2)
 
     async def use(shop: Shop) -> None:

@@ -75,7 +75,7 @@ def test_null_is_the_same_as_nothing(rest: bytes) -> None:
 @pytest.mark.parametrize("answer_id", [b"7", b"null", b'["a"]', b"true", b"1.5"])
 @pytest.mark.parametrize("rest", [b'"output":null', b'"exit":2,"stderr":null'])
 def test_an_id_is_a_text(answer_id: bytes, rest: bytes) -> None:
-    """Whatever reads the line."""
+    """Text that is not a valid line."""
     with pytest.raises(WrongLineError, match="without the id of an event"):
         read_answer(b'{"id":' + answer_id + b"," + rest + b"}")
 
@@ -88,12 +88,12 @@ def test_an_answer_that_is_nested_too_deeply_loses_no_deny() -> None:
 
 
 def test_a_request_is_one_line() -> None:
-    """Whatever is around the JSON that a command would get."""
+    """Text around the JSON that a command would get."""
     assert request_line("a-1", "BeforeTool", b' {"x":1}\n') == b'{"id":"a-1","event":"BeforeTool","input":{"x":1}}\n'
 
 
 def test_a_request_is_one_line_in_every_language() -> None:
-    """Whatever its texts have in them: an agent must not be able to break a guard by what it asks for."""
+    """Any text may be in it: an agent must not be able to break a guard by its arguments."""
     text = "a\x85b\u2028c\u2029d\u2027\x0b\x1c"
     line = request_line("a-1", "BeforeTool", stringify_json({"text": text})).decode()
     assert len(line.splitlines()) == 1
@@ -141,6 +141,6 @@ def test_a_line_that_can_be_read_in_two_ways_is_wrong(fields: bytes) -> None:
     ],
 )
 def test_an_error_in_a_line_is_a_failure(fields: bytes, code: int, stderr: bytes) -> None:
-    """Its text is the hook's stderr; a deny beside it counts."""
+    """Its text is the hook's stderr; a deny beside it is honored."""
     _, outcome = read_answer(b'{"id":"a",' + fields + b"}")
     assert (outcome.exit_code, outcome.stderr) == (code, stderr)

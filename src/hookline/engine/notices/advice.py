@@ -48,9 +48,9 @@ def _on_use(hook: HookEntry, answer: HookAnswer) -> Iterator[str]:
         effect = "only passes its reason on to the model" if event is HookEventName.AFTER_TOOL else "has no effect"
         yield f'a block {effect} on {event}; to end the session answer {{"continue": false}}'
     if answer.asks and not row.can_ask:
-        yield "'ask' asks nobody here and counts as allow; to refuse answer deny"
+        yield "'ask' can't be asked on this event and means allow; to refuse answer deny"
     if or_none(answer.llm_response) is not None and row.is_pre and not answer.blocks:
-        yield "llm_response counts only beside a decision of block or deny; without one the model is called"
+        yield "llm_response is used only beside a decision of block or deny; without one the model is called"
     if row.is_pre and _drops_all(or_none(answer.llm_request)):
         yield f"{NOTHING_LEFT}; {NOTHING_LEFT_REMEDY}"
 

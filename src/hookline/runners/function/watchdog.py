@@ -166,7 +166,7 @@ class Watchdog:
 
 
 class Watched(Coroutine[Any, Any, Any]):
-    """A coroutine of which each step is watched: it must not hold up the loop beyond the hook's deadline."""
+    """A coroutine whose steps are all watched: none may hold up the loop beyond the hook's deadline."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], deadline: float) -> None:
         self._coroutine = coroutine

@@ -194,7 +194,7 @@ def _why_unreachable(error: Exception, host: str, port: int) -> str:
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     match error:
         case ConnectionRefusedError():
-            return f"nobody answers at {place} (connection refused; is the server running?)"
+            return f"no server answers at {place} (connection refused; is it running?)"
         case socket.gaierror():
             return f"the host {host} was not found ({_reason(error)}; is its name right, and is the network there?)"
         case ssl.SSLCertVerificationError():

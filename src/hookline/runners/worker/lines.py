@@ -65,7 +65,7 @@ def read_answer(line: bytes) -> tuple[str, ChildOutcome]:
         raise WrongLineError(f"answered with neither output nor exit: {shown(line)}")
     code = 0 if fields.exit is msgspec.UNSET else fields.exit
     if not 0 <= code <= _LARGEST_EXIT_CODE:
-        raise WrongLineError(f"gave an exit that is no exit code: {shown(line)}")
+        raise WrongLineError(f"gave an exit that is not an exit code: {shown(line)}")
     stdout = b"" if fields.output is msgspec.UNSET else _stdout(bytes(fields.output), line, code)
     outcome = ChildOutcome(exit_code=code, stdout=stdout, stderr=fields.stderr.encode("utf-8", "replace"))
     return fields.id, _checked(outcome, fields.error.strip(), line)
@@ -115,7 +115,7 @@ def _lenient(line: bytes) -> _Line:
     if not isinstance(fields.get("id"), str):
         raise WrongLineError(f"wrote a line without the id of an event: {shown(line)}")
     if code is not None and type(code) is not int:
-        raise WrongLineError(f"gave an exit that is no number: {shown(line)}")
+        raise WrongLineError(f"gave an exit that is not a number: {shown(line)}")
     output = msgspec.Raw(stringify_json(fields["output"])) if "output" in fields else msgspec.UNSET
     exit_code = msgspec.UNSET if code is None else code
     unread = {name: value for name, value in fields.items() if name not in _FIELDS}

@@ -343,7 +343,7 @@ class Worker:
         late = f"timed out after {show_ms(event.timeout_ms)}"
         if unfinished := self._unfinished():
             return f"{late}{unfinished}"
-        return None if self._count else f"{late}: its worker has answered nothing yet; each line has to be flushed"
+        return None if self._count else f"{late}: its worker has answered nothing yet; each line must be flushed"
 
     def _unfinished(self) -> str:
         text = b"" if self._process is None else self._process.unfinished
@@ -385,5 +385,5 @@ def _unasked(why: str, *, is_shortage: bool = False) -> ChildOutcome:
 
 
 def _not_ready(event: WorkerEvent, unfinished: str) -> str:
-    first = 'the first line of its worker is to be {"ready": true}, and has to be flushed'
+    first = 'the first line of its worker is to be {"ready": true}, and must be flushed'
     return f"timed out after {show_ms(event.timeout_ms)}: {first}{unfinished}"

@@ -72,7 +72,7 @@ def survive(
             pools = [None, None if parked is None else parked.pool, None]
             before, outcome, after = asyncio.run(run_warm([good, bad, good], pools, limits=limits))
             assert time.monotonic() - started < within_s
-        # What can't be started at all is not warm, either.
+        # A hook that can't be started is not warm either.
         assert outcome.way == (WARM if is_warm and outcome.error is None else "cold")
         assert [(each.exit_code, each.stdout, each.stderr) for each in (before, after)] == [
             (0, b"hello", b"good\n")

@@ -89,7 +89,7 @@ def test_ending_between_term_and_kill(survive: "Survive", job: "MakeJob", tmp_pa
     ],
 )  # fmt: skip
 def test_background_processes_are_left_alone(survive: "Survive", job: "MakeJob", tmp_path: Path, command: str) -> None:
-    """Who goes to the background with our pipes does not hold the event."""
+    """A background process with the hook's pipes does not hold the event."""
     outcome = survive(job(command))
     daemon = int((tmp_path / "daemon").read_text())
     try:

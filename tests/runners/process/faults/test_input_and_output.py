@@ -33,7 +33,7 @@ def test_input_that_is_not_read(survive: "Survive", job: "MakeJob", command: str
 
 
 def test_input_that_is_not_read_until_the_deadline(survive: "Survive", job: "MakeJob") -> None:
-    """A full pipe does not keep the deadline from coming."""
+    """A full pipe does not delay the deadline."""
     outcome = survive(job("sleep 60", stdin=b"x" * 5_000_000, timeout_ms=400))
     assert outcome.timed_out
 
@@ -41,7 +41,7 @@ def test_input_that_is_not_read_until_the_deadline(survive: "Survive", job: "Mak
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_gigabyte_of_output(survive: "Survive", job: "MakeJob") -> None:
-    """Output without end is drained to its end, and the cut is told."""
+    """Output without end is drained to its end, and the cut is reported."""
     outcome = survive(job("head -c 1000000000 /dev/zero; echo end >&2", timeout_ms=100_000), within_s=100)
     assert (outcome.exit_code, len(outcome.stdout), outcome.stdout_truncated) == (0, 10 * 1024**2, True)
     assert outcome.stderr == b"end\n"
@@ -53,7 +53,7 @@ def test_a_gigabyte_of_output_takes_bounded_memory(job: "MakeJob") -> None:
     """No more than what is kept, and once more to join it."""
 
     async def main() -> int:
-        # Inside the loop: the end of asyncio.run writes the whole result into a message that nobody sees.
+        # Inside the loop: the end of asyncio.run writes the whole result into a message that is never shown.
         reset_peak()
         before = peak_kib()
         await run_children([job("head -c 1000000000 /dev/zero", timeout_ms=100_000)])
@@ -94,7 +94,7 @@ def test_many_single_bytes_cost_no_more_memory_than_their_number(survive: "Survi
 
 
 def test_a_character_split_across_writes(survive: "Survive", job: "MakeJob") -> None:
-    """Bytes are joined before anybody reads characters."""
+    """Bytes are joined before they are decoded."""
     outcome = survive(job(r"printf '\xc3'; sleep 0.1; printf '\xa4\xf0\x9f'; sleep 0.1; printf '\x8e\x89'"))
     assert outcome.stdout.decode() == "ä🎉"
 

@@ -1,4 +1,4 @@
-"""Programs and systems that make it hard to run hooks. Each runs in a process of its own."""
+"""Programs and systems that make it hard to run hooks. Each runs in a separate process."""
 
 import os
 import subprocess
@@ -108,7 +108,7 @@ print([(o.exit_code, o.timed_out, o.error) for o in asyncio.run(main())])
 def test_the_system_refuses_processes(path: str) -> None:
     """With EAGAIN from the system a hook fails open with the reason; when there is room again, hooks run again."""
     code = """
-# A user of its own, in this process alone: nobody else on the machine is counted or refused.
+# A separate user, in this process alone: no other process on the machine is counted or refused.
 for module in ("asyncio", "encodings.idna", "selectors"):
     __import__(module)
 resource.setrlimit(resource.RLIMIT_NPROC, (0, 4096))

@@ -61,14 +61,14 @@ def test_a_script_without_shebang(survive: "Survive", hook: "Callable[[bytes | N
 
 
 def test_a_directory_as_command(survive: "Survive", job: "MakeJob", tmp_path: Path) -> None:
-    """A directory is no program."""
+    """A directory is not a program."""
     (tmp_path / "hook").mkdir()
     outcome = survive(job("./hook"))
     assert (outcome.exit_code, outcome.stderr) == (126, b"bash: line 1: ./hook: Is a directory\n")
 
 
 def test_an_unknown_command(survive: "Survive", job: "MakeJob") -> None:
-    """What is nowhere on PATH is named as bash names it."""
+    """A program that is not on PATH is named as bash names it."""
     outcome = survive(job("no-such-program"))
     assert (outcome.exit_code, outcome.stderr) == (127, b"bash: line 1: no-such-program: command not found\n")
 
@@ -85,7 +85,7 @@ def test_a_missing_working_directory(survive: "Survive", job: "MakeJob", tmp_pat
 
 @pytest.mark.parametrize("command", ["cat", "cat; :"], ids=["simple", "shell"])
 def test_an_environment_that_is_too_large(survive: "Survive", job: "MakeJob", command: str) -> None:
-    """Two megabytes of variables are refused by the system, and the refusal is told."""
+    """Two megabytes of variables are refused by the system, and the refusal is reported."""
     large = {f"LARGE_{number}": "x" * 100_000 for number in range(22)}
     # One variable beyond what the kernel takes of any: a generous limit on the stack would allow the sum.
     outcome = survive(job(command, stdin=b"data", env={**large, "HUGE": "x" * 200_000}))
