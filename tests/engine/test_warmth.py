@@ -16,10 +16,8 @@ from hookline import Config
 from hookline.engine.system import HookSystem
 from hookline.protocol.constants import ConfigSource
 from hookline.protocol.events import HookEventName
-from hookline.protocol.hook_entry import CommandLine, HookEntry, ResourceLimits
+from hookline.protocol.hook_entry import CommandLine, HookEntry
 from hookline.runners.process.features import FEATURES
-from hookline.runners.warm.interpreter import NotWarmError
-from hookline.runners.warm_policy import WarmPolicy
 from hookline.settings.trust.store import TrustStore
 
 
@@ -144,96 +142,3 @@ def test_the_settings_say_how_many(tmp_path: Path) -> None:
 def entry(command: str, **more: Any) -> HookEntry:
     event, source = HookEventName.BEFORE_TOOL, ConfigSource.USER
     return HookEntry(event=event, source=source, origin="f", location="l", run=CommandLine(command), **more)
-
-
-OTHER_FORM = "only `python3 FILE ARGUMENTS` can be warm: "
-
-
-@pytest.mark.req("WARM-009")
-@pytest.mark.parametrize(
-    "command",
-    [
-        "python3 -I hook.py",
-        "python3 -E hook.py",
-        "python3 -X dev hook.py",
-        "python3 -c pass",
-        "python3 -m json.tool",
-        "python3 hook.py | cat",
-        "env python3 hook.py",
-        "FOO=1 python3 hook.py",
-        "cd . && python3 hook.py",
-        "exec python3 hook.py",
-        "./isolated.py",
-        "FOO=1 ./isolated.py",
-    ],
-)
-def test_a_python_command_of_another_form_is_told_which_can_be_warm(command: str, tmp_path: Path) -> None:
-    (tmp_path / "hook.py").touch()
-    isolated = tmp_path / "isolated.py"
-    isolated.write_text("#!/usr/bin/env -S python3 -I\n")
-    isolated.chmod(0o755)
-    why = WarmPolicy(8).why_cold(entry(command), os.environ, str(tmp_path))
-    assert why is not None
-    assert why.startswith(OTHER_FORM)
-
-
-@pytest.mark.parametrize("command", ["true", "cat hook.py", "./guard.sh", "./guard.sh | cat", "python3 none.py"])
-def test_commands_that_run_no_python_script_are_left_alone(command: str, tmp_path: Path) -> None:
-    """Nor is one that does not exist: its run reports that."""
-    (tmp_path / "hook.py").write_text("#!/usr/bin/env python3\n")
-    (tmp_path / "guard.sh").write_text("#!/bin/sh\n")
-    (tmp_path / "guard.sh").chmod(0o755)
-    assert WarmPolicy(8).why_cold(entry(command), os.environ, str(tmp_path)) is None
-
-
-@pytest.mark.req("WARM-009")
-def test_a_wrapper_in_place_of_the_interpreter_is_named(tmp_path: Path) -> None:
-    (tmp_path / "hook.py").touch()
-    wrapper = tmp_path / "python3"
-    wrapper.write_text('#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
-    wrapper.chmod(0o755)
-    why = WarmPolicy(8).why_cold(entry("./python3 hook.py"), os.environ, str(tmp_path))
-    assert why == "its interpreter is a script that starts another program; name the interpreter itself"
-
-
-@pytest.mark.req("WARM-009")
-@pytest.mark.parametrize(
-    ("limits", "names"),
-    [
-        (ResourceLimits(network=False), '"network": false, which needs a start of its own'),
-        (ResourceLimits(files=100), "limits, which need a start of their own"),
-        (ResourceLimits(files=100, network=False), 'limits and "network": false, which need a start of their own'),
-    ],
-)
-def test_limits_and_network_are_named_as_they_are_given(limits: ResourceLimits, names: str, tmp_path: Path) -> None:
-    (tmp_path / "hook.py").touch()
-    why = WarmPolicy(8).why_cold(entry(f"{sys.executable} hook.py", limits=limits), os.environ, str(tmp_path))
-    assert why == f"it has {names}"
-
-
-@pytest.mark.req("WARM-009")
-def test_a_script_that_finds_no_room_is_told_how_to_make_it(tmp_path: Path) -> None:
-    """Both have run often enough, and one may wait."""
-    system = system_of(tmp_path, warm={"max": 1})
-    assert fired(system, 3) == ["cold", "cold", "warm"]
-    runner = system.get_event_handler().runner
-    second = entry(f"{sys.executable} second.py")
-    (tmp_path / "second.py").touch()
-    for _ in range(3):
-        asyncio.run(runner.execute_hooks_parallel((second,), {"cwd": str(tmp_path), "hook_event_name": "BeforeTool"}))
-        assert runner.warm_policy.wait_until_warm(30)
-    why = runner.why_cold(second)
-    system.dispose()
-    assert why == "1 script waits already; a larger hooksConfig.warm.max allows more"
-
-
-@pytest.mark.req("WARM-009")
-def test_a_start_that_ignores_us_is_named(tmp_path: Path) -> None:
-    """A file `python._pth` and the like; the trial of the start has said what."""
-    with patch("hookline.runners.warm.pool.probe", side_effect=NotWarmError("it is odd")):
-        system = system_of(tmp_path)
-        assert fired(system, 3) == ["cold"] * 3
-        (hook,) = system.get_all_hooks()
-        why = system.get_event_handler().runner.why_cold(hook)
-        system.dispose()
-    assert why == "its interpreter could not be started before the event: it is odd"

@@ -24,7 +24,6 @@ from hookline.runners.context import OnEnd, RunContext
 from hookline.runners.dialect import prepare, why_not_run
 from hookline.runners.invocation import HookInvocation
 from hookline.runners.process.batch import ChildLimits
-from hookline.runners.process.environment import own_environment
 from hookline.runners.resources import EngineResources
 from hookline.runners.table import run_all
 from hookline.runners.warm_policy import WarmPolicy
@@ -117,11 +116,6 @@ class HookRunner:
         if not any(reasons):
             return hooks
         return [hook if why is None else refused(hook, why) for hook, why in zip(hooks, reasons, strict=True)]
-
-    def why_cold(self, hook: HookEntry) -> str | None:
-        """Why a Python script is not warm although it ran often enough; None for other hooks."""
-        cwd = self._directory or os.getcwd()  # noqa: PTH109 - a text is needed
-        return self.warm_policy.why_cold(hook, own_environment(hook, self._inherited.in_directory(cwd)), cwd)
 
     async def execute_hooks_parallel(self, hooks: _Hooks, event_input: Mapping[str, Any]) -> list[HookExecutionResult]:
         """Starts all hooks at once with the same input, and returns their results in the given order."""

@@ -57,43 +57,6 @@ class WarmPolicy:
             return None
         return self._pool or self._open()
 
-    def wait_until_warm(self, timeout_s: float) -> bool:
-        """Wait until the interpreters of all scripts that are to have one have started; return whether they have."""
-        pool = self._pool
-        return pool is None or pool.wait_until_idle(timeout_s)
-
-    def why_cold(self, hook: HookEntry, env: Mapping[str, str], cwd: str) -> str | None:
-        """Why a Python script is not warm although it ran often enough; None for other hooks."""
-        from hookline.runners.process.command import direct_invocation  # noqa: PLC0415 - only for measurements of hooks
-        from hookline.runners.warm.launch_spec import launch_spec_of, why_no_launch_spec  # noqa: PLC0415
-
-        command = hook.command or ""
-        usual = {name: value for name, value in env.items() if not is_for_bash(name)}
-        try:
-            invocation = direct_invocation(command, cwd, usual)
-        except (OSError, ValueError):
-            return None  # starting it has reported that
-        has_spec = invocation is not None and launch_spec_of(invocation, cwd) is not None
-        other_form = None if has_spec else why_no_launch_spec(command, invocation, cwd)
-        if not has_spec and other_form is None:
-            return None
-        pool = self._pool
-        return (
-            self._why_off(hook)
-            or other_form
-            or _why_confined(hook)
-            or cold_variable(env)
-            or (pool and invocation and pool.why_not_warm(invocation, cwd))
-            or "its interpreter could not be started before the event"
-        )
-
-    def _why_off(self, hook: HookEntry) -> str | None:
-        if FEATURES.why_cold is not None:
-            return FEATURES.why_cold
-        if not self._most:
-            return "hooksConfig.warm switches it off"
-        return None if _may_be_warm(hook) else 'it has "warm": false'
-
     def close(self) -> None:
         """End all of them; hooks that run later run cold."""
         with self._lock:
@@ -113,13 +76,6 @@ class WarmPolicy:
 
 def _may_be_warm(hook: HookEntry) -> bool:
     return isinstance(hook.run, CommandLine) and hook.run.warm
-
-
-def _why_confined(hook: HookEntry) -> str | None:
-    given = {} if hook.limits is None else hook.limits.to_dict()
-    names = [name for key, name in (("limits", "limits"), ("network", '"network": false')) if key in given]
-    start = "needs a start of its own" if names == ['"network": false'] else "need a start of their own"
-    return f"it has {' and '.join(names)}, which {start}" if names else None
 
 
 def cold_variable(env: Mapping[str, str]) -> str | None:

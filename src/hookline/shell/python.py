@@ -1,7 +1,7 @@
 """Recognizes commands that run a Python script, and scripts that name Python as their interpreter."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _PYTHON = re.compile(r"(?:.*/)?python(?:3(?:\.\d+)?)?")
@@ -27,17 +27,6 @@ def python_command(argv: Sequence[str]) -> PythonCommand | None:
             is_file = word != "" and not word.startswith("-")
             return PythonCommand(tuple(argv[:place]), word) if is_file else None
     return None
-
-
-def names_python(words: Iterable[str]) -> bool:
-    """Whether one of these words is the name or the path of a Python interpreter."""
-    return any(map(_PYTHON.fullmatch, words))
-
-
-def has_python_shebang(start: bytes) -> bool:
-    """Whether a script's first line names Python, with whatever options; `start` is of the file."""
-    line = start.partition(b"\n")[0]
-    return line.startswith(b"#!") and names_python(line[2:].decode("utf-8", "replace").split())
 
 
 def shebang_launcher(start: bytes) -> tuple[str, ...] | None:

@@ -167,7 +167,7 @@ def test_the_path_of_the_hook_counts(project: Path, tmp_path: Path) -> None:
         pytest.param(
             "true | cat",
             {"A=B": "c"},
-            "cannot be started: 'A=B' is not a valid name of an environment variable; fix it",
+            "cannot be started: 'A=B' is not a name of an environment variable; fix it",
             id="strange-variable",
         ),
     ],

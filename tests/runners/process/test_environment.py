@@ -40,5 +40,5 @@ def test_undecodable_bytes_stay_as_they_are() -> None:
 @pytest.mark.parametrize("name", ["", "A=B"])
 def test_a_name_must_be_a_name(name: str) -> None:
     """The kernel would read another variable out of it."""
-    with pytest.raises(ValueError, match="is not a valid name of an environment variable"):
+    with pytest.raises(ValueError, match="is not a name of an environment variable"):
         prepare({name: "x"}, "/")

@@ -130,7 +130,7 @@ class _Batch:
         """Start a process as soon as there is a slot. Retry if the cause of a failure may soon be over."""
         slot, pauses, first_refused_at = object(), 0, 0.0
         while True:
-            if not self.slots.try_acquire(slot, self._most):
+            if not self.slots.try_acquire(slot, self._most):  # without a turn of the loop
                 await self.slots.acquire(slot, self._most)
             process = Process(self, index, job, slot)
             self._running.add(process)

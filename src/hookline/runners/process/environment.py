@@ -55,7 +55,7 @@ def _prepare(items: tuple[tuple[str, str], ...], cwd: str) -> Environment:
     needs_bash, level, marks = not encoded, "0", ""
     for name, value in items:
         if not name or "=" in name:
-            raise ValueError(f"{name!r} is not a valid name of an environment variable")
+            raise ValueError(f"{name!r} is not a name of an environment variable")
         if name in {"PWD", "OLDPWD"}:
             continue
         if name == CHILD_MARK:

@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 
+# The limit is far above what a machine runs at the same time, so hooks hardly ever wait for it.
+_POLL_S = 0.002
+
 ON_SHORTAGE: list[Callable[[], None]] = []
 """Called when the system is short of processes or descriptors: what waits for later events is ended."""
 
@@ -23,9 +26,8 @@ class Limit:
     def reset(self) -> None:
         """Forget everything: after a fork the hooks belong to the parent."""
         self._running: set[object] = set()
-        # In order of arrival.
-        self._waiting: dict[object, asyncio.Future[None]] = {}
-        # Not taken by `release`, which a garbage collection may call at any time.
+        # In order of arrival. Changed without the lock, because a garbage collection may end a waiter at any time.
+        self._waiting: dict[object, asyncio.AbstractEventLoop] = {}
         self._lock = threading.Lock()
 
     @property
@@ -34,56 +36,29 @@ class Limit:
         return len(self._running)
 
     def try_acquire(self, slot: object, most: int) -> bool:
-        """Take a slot if fewer than `most` hooks run and none waits."""
+        """Take a slot if fewer than `most` hooks run and no other hook has waited longer."""
         with self._lock:
-            if self._waiting or len(self._running) >= most:
+            # A loop that has stopped must not hold up the others. When it runs again, its hooks keep their places.
+            line = self._waiting.copy().items()
+            if next((each for each, loop in line if loop.is_running()), slot) is not slot:
+                return False
+            if len(self._running) >= most:
                 return False
             self._running.add(slot)
             return True
 
     async def acquire(self, slot: object, most: int) -> None:
         """Wait in line until fewer than `most` hooks run, then take a slot."""
-        loop = asyncio.get_running_loop()
-        # A hook in line may have given way to a loop that has stopped since.
-        self._wake_all()
+        self._waiting[slot] = asyncio.get_running_loop()
         try:
-            while not self._acquire_or_wait(slot, most, wake := loop.create_future()):
-                await wake
+            while not self.try_acquire(slot, most):  # noqa: ASYNC110 - other loops and garbage collection free slots
+                await asyncio.sleep(_POLL_S)
         finally:
             self._waiting.pop(slot, None)
-            self._wake_all()
 
     def release(self, slot: object) -> None:
         """Free a slot; a second call does nothing."""
         self._running.discard(slot)
-        if self._waiting:
-            self._wake_all()
-
-    def _acquire_or_wait(self, slot: object, most: int, wake: asyncio.Future[None]) -> bool:
-        with self._lock:
-            # First the future, then the check, so that no release between the two is missed.
-            self._waiting[slot] = wake
-            if self._first_waiting() is wake and len(self._running) < most:
-                self._running.add(slot)
-                return True
-            return False
-
-    def _first_waiting(self) -> asyncio.Future[None] | None:
-        # A loop that has stopped must not hold up the others. When it runs again, it finds its old place in the line.
-        return next((wake for wake in self._waiting.copy().values() if wake.get_loop().is_running()), None)
-
-    def _wake_all(self) -> None:
-        """Let every hook in line look again: each batch waits with one hook at most, so the line is short."""
-        for slot, wake in self._waiting.copy().items():
-            try:
-                wake.get_loop().call_soon_threadsafe(_wake, wake)
-            except RuntimeError:  # the loop was closed
-                self._waiting.pop(slot, None)
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 LIMIT = Limit()

@@ -6,12 +6,8 @@ from typing import NamedTuple
 
 from hookline.runners.process.command import Invocation
 from hookline.shell.direct import find_program
-from hookline.shell.lexer import read_script
-from hookline.shell.pieces import Text, Word
 from hookline.shell.python import (
-    has_python_shebang,
     launched_python,
-    names_python,
     python_command,
     shebang_launcher,
 )
@@ -20,12 +16,6 @@ from hookline.shell.python import (
 _LONGEST_SHEBANG = 256
 _ELF = b"\x7fELF"
 _LONGEST_SHIM = 4096
-_WRAPPED = "its interpreter is a script that starts another program; name the interpreter itself"
-_OTHER_FORM = (
-    "only `python3 FILE ARGUMENTS` can be warm: other options (-I, -E, -X, -c, -m), pipes, variables and wrappers "
-    "need a start of their own"
-)
-
 Signature = tuple[int, ...] | None
 
 
@@ -53,27 +43,6 @@ def launch_spec_of(invocation: Invocation, cwd: str) -> LaunchSpec | None:
     found = _script_run(invocation, cwd)
     kind = None if found is None else _kind(found.python, signature(found.python))
     return None if found is None or kind is None else found._replace(is_shim=kind == "shim")
-
-
-def why_no_launch_spec(command: str, invocation: Invocation | None, cwd: str) -> str | None:
-    """Return why a command that runs Python can't be warm; None if it does not run Python or fails when it is started.
-
-    The invocation is None if the command has to be started by a shell.
-    """
-    if invocation is not None:
-        if (found := _script_run(invocation, cwd)) is not None:
-            return _WRAPPED if signature(found.python) is not None else None
-        if python_command(invocation.argv) is not None:
-            return None  # there is no such script
-        words, files = list(invocation.argv), [os.fsdecode(invocation.executable)]
-    else:
-        words = files = [_text(item) for item in read_script(command)[0] if isinstance(item, Word)]
-    starts = (_start_of(os.path.join(cwd, file), _LONGEST_SHEBANG) for file in files if "/" in file)  # noqa: PTH118
-    return _OTHER_FORM if names_python(words) or any(map(has_python_shebang, starts)) else None
-
-
-def _text(word: Word) -> str:
-    return "".join(piece.text if isinstance(piece, Text) else piece.source for piece in word.pieces)
 
 
 def _script_run(invocation: Invocation, cwd: str) -> LaunchSpec | None:

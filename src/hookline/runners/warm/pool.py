@@ -58,10 +58,6 @@ class WarmPool:
         """Wait until everything that was wanted is parked; return whether it is."""
         return self._pool.wait_until_idle(timeout_s)
 
-    def why_not_warm(self, invocation: Invocation, cwd: str) -> str | None:
-        """Return why no interpreter waits for this program, such as a full pool; None otherwise."""
-        return self._pool.why_not_warm(invocation, cwd)
-
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes that are parked now, with their standbys."""
@@ -110,7 +106,7 @@ class _Pool:
             slot.runs += 1
             if slot.spec is None and not may_come(invocation, job.cwd):
                 self._cold.add(job.command)
-            if slot.facts is None or slot.refusal is not None:
+            if slot.facts is None or slot.is_refused:
                 return None
             if slot.interpreter is not None:
                 return self._lease(slot, invocation)
@@ -194,8 +190,8 @@ class _Pool:
         try:
             if not self._is_closed and self._make_room(slot):
                 self._start(slot, invocation)
-        except NotWarmError as error:
-            slot.refusal = str(error)
+        except NotWarmError:
+            slot.is_refused = True
         except OSError:  # no descriptors, no processes
             slot.runs = _RUNS_AFTER_SHORTAGE
         finally:
@@ -264,19 +260,6 @@ class _Pool:
 
     def _other_warm_slots(self, slot: ScriptSlot) -> list[ScriptSlot]:
         return [each for each in self._slots.values() if each.interpreter is not None and each is not slot]
-
-    def why_not_warm(self, invocation: Invocation, cwd: str) -> str | None:
-        with self._lock:
-            slot = self._slots.get(_key_of(invocation, cwd))
-            if slot is None or slot.interpreter is not None:
-                return None
-            if slot.refusal is not None:
-                return f"its interpreter could not be started before the event: {slot.refusal}"
-            waiting = len(self._other_warm_slots(slot))
-        if waiting < self._most:
-            return None
-        scripts = "1 script waits" if waiting == 1 else f"{waiting} scripts wait"
-        return f"{scripts} already; a larger hooksConfig.warm.max allows more"
 
     def _drop(self, slot: ScriptSlot) -> None:
         """End the processes of a slot and reset its count of runs. The caller holds the lock."""

@@ -36,7 +36,7 @@ class ScriptSlot:
         # The caller has seen one run before it creates a slot.
         self.runs = 1
         self.last_used = 0.0
-        self.refusal: str | None = None
+        self.is_refused = False
         self.is_starting = False
         self.is_forgotten = False
         self.interpreter: Interpreter | None = None
@@ -67,7 +67,7 @@ class ScriptSlot:
         facts = None if spec is None else facts_of(spec, invocation, self.cwd)
         is_current = (spec, facts) == (self.spec, self.facts)
         if not is_current:
-            self.spec, self.facts, self.refusal = spec, facts, None
+            self.spec, self.facts, self.is_refused = spec, facts, False
         return is_current
 
     def take(self, interpreter: Interpreter, invocation: Invocation, probe_result: "ProbeResult") -> None:
