@@ -65,13 +65,6 @@ def test_the_whole_input_arrives_and_ends(run: "Run", job: "MakeJob", size: int)
     assert facts(outcome) == (0, None, False, data, b"", False, False, None)
 
 
-def test_hooks_of_one_event_share_a_large_input(run: "Run", job: "MakeJob") -> None:
-    """Each of several hooks gets its own complete copy of one large input."""
-    data = os.urandom(1_500_000)
-    outcomes = run(*[job("cat", stdin=data)] * 8)
-    assert [outcome.stdout == data for outcome in outcomes] == [True] * 8
-
-
 def test_stdin_is_a_pipe(run: "Run", job: "MakeJob") -> None:
     """Scripts may ask for a pipe, and open it by its name."""
     (outcome,) = run(job("[ -p /dev/stdin ] && cat /dev/stdin", stdin=b"data"))
@@ -103,20 +96,6 @@ def test_all_jobs_run_at_the_same_time(run: "Run", job: "MakeJob") -> None:
     assert [outcome.stdout for outcome in outcomes] == [b"met\n", b"met\n"]
 
 
-@pytest.mark.req("HOOK-196")
-def test_a_hook_ended_by_a_signal_has_no_exit_code(run: "Run", job: "MakeJob") -> None:
-    """The signal is reported instead of a code."""
-    (outcome,) = run(job("kill -KILL $$"))
-    assert facts(outcome) == (None, signal.SIGKILL, False, b"", b"", False, False, None)
-
-
-@pytest.mark.req("HOOK-192")
-def test_a_hook_need_not_read_its_input(run: "Run", job: "MakeJob") -> None:
-    """A hook that exits without reading its input is fine."""
-    outcomes = run(job("echo done", stdin=b"x" * 5_000_000), job("exec <&-; echo done", stdin=b"x" * 5_000_000))
-    assert [facts(outcome)[:4] for outcome in outcomes] == [(0, None, False, b"done\n")] * 2
-
-
 @pytest.mark.req("HOOK-117", "HOOK-119")
 def test_at_its_deadline_a_hook_is_terminated_and_keeps_what_it_wrote(
     run: "Run", job: "MakeJob", tmp_path: Path
@@ -134,15 +113,6 @@ def test_at_its_deadline_a_hook_is_terminated_and_keeps_what_it_wrote(
     assert given[-1] <= outcome.duration_ms < 50_000
 
 
-@pytest.mark.req("HOOK-117")
-def test_the_whole_group_is_terminated(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """The children of a hook end with it."""
-    command = "sleep 60 & echo $! > grandchild; touch ready; wait"
-    outcome = with_enough_time(200, tmp_path / "ready", lambda ms: run(job(command, timeout_ms=ms))[0])
-    assert outcome.timed_out
-    assert wait_until_gone(int((tmp_path / "grandchild").read_text()))
-
-
 @pytest.mark.req("HOOK-118")
 def test_a_hook_that_ignores_term_is_killed_after_the_grace(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
     """SIGKILL follows SIGTERM when the grace period is over, not before."""
@@ -150,15 +120,6 @@ def test_a_hook_that_ignores_term_is_killed_after_the_grace(run: "Run", job: "Ma
     outcome = with_enough_time(200, tmp_path / "ready", lambda ms: run(job(command, timeout_ms=ms), limits=limits)[0])
     assert facts(outcome)[:3] == (None, signal.SIGKILL, True)
     assert 600 <= outcome.duration_ms < 50_000
-
-
-@pytest.mark.req("HOOK-118")
-def test_a_hook_may_clean_up_within_the_grace(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """Between TERM and KILL a hook can end in its own way, and is still a timeout."""
-    command = "trap 'sleep 0.2; echo cleaned; exit 7' TERM; touch ready; while :; do sleep 0.02; done"
-    patient = ChildLimits(grace_s=30)
-    outcome = with_enough_time(200, tmp_path / "ready", lambda ms: run(job(command, timeout_ms=ms), limits=patient)[0])
-    assert facts(outcome)[:4] == (7, None, True, b"cleaned\n")
 
 
 def test_survivors_of_the_group_are_killed_in_the_background(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
@@ -186,29 +147,6 @@ def test_any_size_of_timeout_is_allowed(run: "Run", job: "MakeJob", timeout_ms: 
     """A very large timeout does not fire early."""
     (outcome,) = run(job("sleep 0.1; echo done", timeout_ms=timeout_ms))
     assert facts(outcome)[:4] == (0, None, False, b"done\n")
-
-
-def test_a_short_timeout_leaves_time_for_much_output(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """Pipes are watched well before the deadline, however many hooks the event has."""
-    idle = [job("", timeout_ms=0)] * 3000
-
-    def attempt(timeout_ms: float) -> ChildOutcome:
-        return run(job("touch begun; head -c 300000 /dev/zero", timeout_ms=timeout_ms), *idle)[0]
-
-    outcome = with_enough_time(2500, tmp_path / "begun", attempt)
-    assert (outcome.exit_code, outcome.timed_out, len(outcome.stdout)) == (0, False, 300_000)
-
-
-def test_a_background_process_does_not_hold_the_event(run: "Run", job: "MakeJob", tmp_path: Path) -> None:
-    """A hook has ended when its process has exited; a background process that holds its pipes is left alone."""
-    (outcome,) = run(job("sleep 30 & echo $! > background; echo answer"))
-    background = int((tmp_path / "background").read_text())
-    try:
-        assert facts(outcome)[:4] == (0, None, False, b"answer\n")
-        assert outcome.duration_ms < 15_000
-        assert is_alive(background)
-    finally:
-        os.kill(background, signal.SIGKILL)
 
 
 def test_background_output_within_the_grace_is_kept(run: "Run", job: "MakeJob") -> None:

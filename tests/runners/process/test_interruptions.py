@@ -173,15 +173,6 @@ def test_without_threads_a_survivor_costs_no_other_hook(job: "MakeJob", monkeypa
     assert (good.exit_code, good.signal, late.timed_out) == (2, None, True)
 
 
-def test_a_large_input_arrives_where_it_cannot_be_shared(
-    run: "Run", job: "MakeJob", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sharing is a matter of speed only."""
-    monkeypatch.setattr(os, "memfd_create", refuse)
-    outcomes = run(*[job("wc -c", stdin=b"x" * 300_000)] * 7)
-    assert [(outcome.stdout.strip(), outcome.error) for outcome in outcomes] == [(b"300000", None)] * 7
-
-
 @pytest.mark.usefixtures("each_path")
 def test_a_closed_loop_ends_its_hooks_even_if_it_is_kept(job: "MakeJob", tmp_path: Path) -> None:
     """The thread's current loop stays an object after it is closed."""

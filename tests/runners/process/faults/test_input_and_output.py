@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.runners.process.batch import ChildLimits, run_children
+from hookline.runners.process.batch import run_children
 
 if TYPE_CHECKING:
     from tests.runners.conftest import MakeJob
@@ -97,10 +97,3 @@ def test_a_character_split_across_writes(survive: "Survive", job: "MakeJob") -> 
     """Bytes are joined before they are decoded."""
     outcome = survive(job(r"printf '\xc3'; sleep 0.1; printf '\xa4\xf0\x9f'; sleep 0.1; printf '\x8e\x89'"))
     assert outcome.stdout.decode() == "ä🎉"
-
-
-def test_output_beyond_a_small_limit(survive: "Survive", job: "MakeJob") -> None:
-    """The limit holds for each stream alone."""
-    outcome = survive(job("head -c 500000 /dev/zero >&2; echo short"), limits=ChildLimits(output_bytes=64))
-    assert (outcome.stdout, outcome.stdout_truncated) == (b"short\n", False)
-    assert (outcome.stderr, outcome.stderr_truncated) == (b"\0" * 64, True)
