@@ -62,7 +62,7 @@ def main(folder: Path) -> None:
     for line in (folder / "state" / "hooks.jsonl").read_text().splitlines():
         record = json.loads(line)
         if record["kind"] != "start":
-            print(f"  {record['level']:5} {record['message']}")
+            print(f"  {record['message']}")
     print("\nNext: write a hook of your own; README.md shows how in a minute.")
 
 

@@ -72,7 +72,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Return the result of a mutant for one of its requirements, and an explanation where there is one."""
+    """The result of a mutant for one of its requirements, and an explanation where there is one."""
 
     requirement: str
     mutant: Mutant

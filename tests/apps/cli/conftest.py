@@ -16,7 +16,7 @@ from hookline.apps.cli.main import main
 
 @dataclass(frozen=True, slots=True)
 class Workbench:
-    """A project that we stand in, with hooks of its own and of its user, and the command to work on them."""
+    """A project as the current directory, with hooks of its file and of the user's, and the command to work on them."""
 
     project: Path
     home: Path

@@ -37,7 +37,7 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 
 @every_command
 def test_the_help_is_a_summary_details_and_an_example(parser: argparse.ArgumentParser, is_group: bool) -> None:
-    """The first line is a sentence of its own, and at least one example can be pasted."""
+    """The first line is a separate sentence, and at least one example can be pasted."""
     summary, *details = str(parser.description).strip().split("\n")
     assert re.fullmatch(r"[A-Z].{10,118}[.]", summary), summary
     assert not details or details[0] == "", details[0]

@@ -1,4 +1,4 @@
-"""What the documentation shows of `init`, `check` and `doctor` is what they print."""
+"""The outputs of `init`, `check` and `doctor` in the documentation are those of the commands."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def example(page: str, name: str) -> str:
 
 
 def run(command: str, site: Path) -> str:
-    """What a command prints in the project, with the paths of this machine as a reader would have them."""
+    """Return the output of a command in the project, with the paths of this machine as a reader would have them."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("HOOKLINE_", "XDG_"))}
     system = os.environ["HOOKLINE_SYSTEM_SETTINGS"]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A misspelled word of ours, and the right one."""
+"""A misspelled word of hookline, and the right one."""
 
 import pytest
 
@@ -20,7 +20,7 @@ OPTIONS = ("-h", "--help", "--session", "--json")
     ],
 )
 def test_the_first_option_that_is_not_known_is_found(words: list[str], found: tuple[str | None, str | None]) -> None:
-    """Words after `--`, numbers and a single dash are no options."""
+    """Words after `--`, numbers and a single dash are not options."""
     assert misspelled_option(words, OPTIONS) == found
 
 

@@ -89,7 +89,7 @@ def test_every_command_knows_its_misspelled_options(command: str, capsys: pytest
 
 
 def test_what_comes_after_two_dashes_is_no_option_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command that the gateway starts has options of its own."""
+    """The command that the gateway starts may have the same options."""
     with pytest.raises(SystemExit):
         main(["mcp", "--bogus", "--", "server", "--projct"])
     assert "unrecognized arguments: --bogus" in capsys.readouterr().err
@@ -162,7 +162,7 @@ def test_without_a_command_the_state_of_this_directory_is_shown(
 def test_help_and_version_need_no_dashes(
     words: list[str], meant: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What other programs have as commands is answered here, too."""
+    """Usual commands of other programs are answered like the matching one here."""
     printed = []
     for given in (words, meant):
         with pytest.raises(SystemExit) as ended:
@@ -183,7 +183,7 @@ def test_help_with_an_unknown_command_is_bad_usage(capsys: pytest.CaptureFixture
 def test_a_bug_is_told_with_a_traceback_that_acts_on_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error's message may be a stranger's: it is made visible, and no line of it begins in the first column."""
+    """The error's message may be untrusted: it is made visible, and no line of it begins in the first column."""
 
     def fail(given: object) -> int:
         raise RuntimeError(f"\x1b[2J\nAllow it? {given!r}")

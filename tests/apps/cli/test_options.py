@@ -15,7 +15,7 @@ HOOK = {"type": "command", "name": "guard", "command": "exit 2"}
 def test_a_parents_guards_are_found_from_below(
     workbench: "Workbench", monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Started in a subdirectory, a command is about the project, and says so; --project is taken as it is."""
+    """Started in a subdirectory, a command is about the project, and reports that; --project is taken as it is."""
     workbench.write(workbench.project_file, {"hooks": {"BeforeTool": [{"hooks": [HOOK]}]}})
     below = workbench.project / "src" / "deep"
     below.mkdir(parents=True)

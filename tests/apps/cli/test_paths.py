@@ -1,4 +1,4 @@
-"""A path that a person reads has one form: relative below the current directory, else `~/…`, else whole."""
+"""A path in a message has one form: relative below the current directory, else `~/…`, else whole."""
 
 import json
 import os
@@ -83,7 +83,7 @@ MINE = {
 
 @pytest.fixture
 def site(workbench: "Workbench", monkeypatch: pytest.MonkeyPatch) -> "Workbench":
-    """A project below the home directory, with state there, too; both have hooks, and some are wrong."""
+    """A project below the home directory, which also has the state; both have hooks, and some are wrong."""
     place = workbench.home / "site"
     place.mkdir()
     monkeypatch.chdir(place)
@@ -95,7 +95,7 @@ def site(workbench: "Workbench", monkeypatch: pytest.MonkeyPatch) -> "Workbench"
 
 
 def shown_by(workbench: "Workbench", words: Sequence[str]) -> str:
-    """What the command prints for people."""
+    """Return the command's output."""
     with suppress(SystemExit):  # of an option that the command does not have
         main([word.format(here=Path.cwd()) for word in words])
     return "".join(workbench.capsys.readouterr())
@@ -144,5 +144,5 @@ def test_only_whole_paths_are_shortened(text: str, shown: str, own_home: Path, m
 
 
 def test_programs_get_whole_paths(site: "Workbench") -> None:
-    """What --json prints can be opened from any directory."""
+    """Paths in the output of --json can be opened from any directory."""
     assert all(Path(hook["file"]).is_absolute() for hook in json.loads(json.dumps(site.json("list")))["hooks"])

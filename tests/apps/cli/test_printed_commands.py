@@ -13,14 +13,14 @@ from hookline.apps.cli.main import COMMANDS, load_command
 
 PACKAGE = Path(hookline.__file__).parent
 NAMES = "|".join(map(re.escape, sorted(COMMANDS, key=len, reverse=True)))
-# A command ends where its sentence goes on, or at punctuation that no argument has.
+# A command ends where its sentence continues, or at punctuation that arguments don't have.
 MENTION = re.compile(rf"hookline (?:{NAMES})\b(?:[^\S\n]+(?:[^\s;,()`|&]|,(?=[^\s]))+)*")
 SENTENCE = re.compile(
     r"^(?:shows|prints?|writes?|lists?|has|explains?|tells?|looks?|runs?|brings?|makes?|works?|serves?|was|is|says|in|and"
     r"|as|to|on|for|again|with|without|so|or|of|before|after|proves|tests|counts|reads|signs|can|alone|has|all|made|did"
     r"|would|no|adds|keeps|finds|\u2026|→)$"
 )
-# What stands for a value that is known when the message is made.
+# A mark for a value that is known when the message is made.
 UNKNOWN = "\0"
 VALUES = {
     "ID": "3f9a01c2d4-0",
@@ -44,7 +44,7 @@ KNOWN = {
     "fire": "BeforeTool",
     "schema": "settings",
 }
-# Usage lines, which are no commands.
+# Usage lines, which are not commands.
 USAGE = re.compile(r"[\[{<]|\bFORM\b")
 
 
@@ -135,7 +135,7 @@ def test_there_are_many() -> None:
 @pytest.mark.req("CLAIM-007")
 @pytest.mark.parametrize(("place", "words"), [pytest.param(*each, id=" ".join(each[1])) for each in MENTIONS])
 def test_a_printed_command_is_understood(place: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """By the parser that reads it when somebody pastes it."""
+    """The parser that would read it accepts it."""
     name, *rest = filled(words)
     command, parser = load_command(name)
     if rest and (form := getattr(command, "parser_of", lambda _: None)(rest)) is not None:

@@ -1,4 +1,4 @@
-"""What the commands that people wait for load: modules are what their start takes."""
+"""The modules that commands load at their start, which takes most of a short run."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 SETTINGS = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}}
 
-# Beside the name of a command: the most modules of ours, and what it must not load.
+# Beside the name of a command: the most modules of hookline, and what it must not load.
 SLOW = {"http", "email", "shutil", "tempfile", "regress", "sqlite3", "multiprocessing"}
 OF_LARGE_LOGS = {"hookline.log.read.verify"}
 OF_EVENTS = {

@@ -77,7 +77,7 @@ class Bench:
                 process.kill()
 
     def told(self) -> list[dict[str, Any]]:
-        """What the spying hooks were told."""
+        """Return the inputs of the spying hooks."""
         return [json.loads(line) for line in (self.project / "told.jsonl").read_text().splitlines()]
 
     def pid(self) -> int:
@@ -97,7 +97,7 @@ def bench(tmp_path: Path, hook_script: HookScript) -> Bench:
 
 
 def is_gone(pid: int) -> bool:
-    """True when the process has ended, waiting a moment for whoever reaps it."""
+    """Return whether the process has ended, after a moment for its parent to reap it."""
     deadline = time.monotonic() + 45
     while time.monotonic() < deadline:
         if not is_alive(pid):
@@ -205,7 +205,7 @@ def test_a_stream_of_typed_events(bench: Bench, capsys: pytest.CaptureFixture[st
     ],
 )
 def test_hooks_are_told_the_same_in_every_mode(options: list[str], stdin: str, bench: Bench) -> None:
-    """Whatever the mode, the same things happen and hooks hear the same of them, but for ids and times."""
+    """In every mode the same effects occur and hooks get the same input, but for ids and times."""
     events = ("BeforeToolSelection", "BeforeModel", "AfterModel", "BeforeTool", "AfterTool")
     bench.hooks(**dict.fromkeys(events, SPY))
     done = bench.run(*options, "--yes", "--session-id", "s1", stdin=stdin)
@@ -233,7 +233,7 @@ def test_hooks_are_told_the_same_in_every_mode(options: list[str], stdin: str, b
 
 @pytest.mark.parametrize("headless", [["--headless"], []], ids=["headless", "pipe"])
 def test_what_needs_approval_is_refused_where_nobody_can_be_asked(headless: list[str], bench: Bench) -> None:
-    """Without --yes nothing is written, the model is told why, and that is no failure."""
+    """Without --yes nothing is written, the model reads why, and the exit code is 0."""
     done = bench.run(*headless, "--json", stdin="go")
     (call,) = json.loads(done.stdout)["toolCalls"]
     assert (done.returncode, call["status"]) == (0, "cancelled")
@@ -244,7 +244,7 @@ def test_what_needs_approval_is_refused_where_nobody_can_be_asked(headless: list
 def test_yes_does_not_trust_hooks(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--yes` approves tools; a project's own hooks still wait for trust, and that is said."""
+    """`--yes` approves tools; a project's hooks still wait for trust, and a message reports that."""
     bench.hooks(BeforeTool="touch ran")
     folder = bench.project / ".llxprt"
     folder.mkdir()
@@ -303,7 +303,7 @@ def test_a_session_is_gone_on_with(bench: Bench, capsys: pytest.CaptureFixture[s
 
 
 def test_a_recording_can_be_replayed(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What `--record` writes gives the same session again, in another project too."""
+    """The file of `--record` replays the same session, also in another project."""
     assert main(bench.words("--prompt", "go", "--yes", "--record", str(tmp_path / "recorded.jsonl"))) == 0
     other = tmp_path / "other"
     other.mkdir()
@@ -373,7 +373,7 @@ def test_what_cannot_be_encoded_is_shown_all_the_same(bench: Bench, monkeypatch:
 def test_what_cannot_be_done_is_exit_code_1(
     options: list[str], said: str, bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An error of ours or of the person is said on stderr, with nothing on stdout."""
+    """An error of hookline or of the user is reported on stderr, with nothing on stdout."""
     assert main(bench.words(*options)) == 1
     printed = capsys.readouterr()
     assert said in printed.err
@@ -381,7 +381,7 @@ def test_what_cannot_be_done_is_exit_code_1(
 
 
 def test_a_model_that_fails_is_exit_code_1(bench: Bench) -> None:
-    """An error of the model is said, is the last event of a stream, and ends the session for its hooks too."""
+    """An error of the model is reported, is the last event of a stream, and ends the session for its hooks."""
     bench.script([WRITE])
     bench.hooks(SessionEnd=SPY)
     done = bench.run("--prompt", "go", "--yes", "--stream-json")
@@ -394,7 +394,7 @@ def test_a_model_that_fails_is_exit_code_1(bench: Bench) -> None:
 
 
 def test_a_program_that_waits_for_one_object_gets_it(bench: Bench) -> None:
-    """Also when the model fails: it says why there is no response."""
+    """Also when the model fails: the output has the reason."""
     bench.script([WRITE])
     done = bench.run("--prompt", "go", "--yes", "--json")
     told = json.loads(done.stdout)
@@ -404,7 +404,7 @@ def test_a_program_that_waits_for_one_object_gets_it(bench: Bench) -> None:
 
 @pytest.mark.parametrize("path", ["/proc/1/root/etc", "no\0file"])
 def test_a_path_that_cannot_be_followed_is_the_tools_fault(bench: Bench, path: str) -> None:
-    """Whatever the model names, the agent goes on."""
+    """With any name that the model uses, the agent proceeds."""
     bench.script([calls(("read_file", {"file_path": path}))], [says("broken \ud83d emoji")])
     done = bench.run("--prompt", "go", "--yes")
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
@@ -413,7 +413,7 @@ def test_a_path_that_cannot_be_followed_is_the_tools_fault(bench: Bench, path: s
 
 @pytest.mark.parametrize("number", ["0", "-3", "1.5", "many"])
 def test_a_number_of_turns_is_at_least_one(number: str, bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    """No turn at all would be no agent, which is said."""
+    """A limit of no turns is refused with a message."""
     with pytest.raises(SystemExit) as ended:
         main(bench.words("--prompt", "go", "--max-turns", number))
     assert ended.value.code == 1
@@ -421,7 +421,7 @@ def test_a_number_of_turns_is_at_least_one(number: str, bench: Bench, capsys: py
 
 
 def test_help_tells_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    """Also those of an agent that somebody ended."""
+    """Also those of an agent that was terminated."""
     with pytest.raises(SystemExit):
         main(["agent", "--help"])
     assert re.findall(r"(?:^|\s)(\d+)  ", capsys.readouterr().out.partition("Exit codes:")[2]) == [
@@ -460,7 +460,7 @@ def test_a_signal_ends_everything(
     [pytest.param({}, STUBBORN, id="tool"), pytest.param({"BeforeTool": STUBBORN}, "true", id="hook")],
 )
 def test_a_second_interrupt_leaves_at_once(hooks: dict[str, str], command: str, bench: Bench) -> None:
-    """What ignores a friendly request would be given 5 seconds; a second Ctrl-C does not wait for that."""
+    """A process that ignores SIGTERM would get 5 seconds; a second Ctrl-C does not wait for that."""
     bench.hooks(**hooks)
     bench.script([calls(("run_shell_command", {"command": command}))])
     with bench.started("--prompt", "go", "--yes") as process:
@@ -468,7 +468,7 @@ def test_a_second_interrupt_leaves_at_once(hooks: dict[str, str], command: str, 
         process.send_signal(signal.SIGINT)
         # Two signals that come before the first was looked at are one.
         until((bench.project / "asked").exists)
-        time.sleep(0.3)  # sooner it counts as the same one, too
+        time.sleep(0.3)  # sooner it would also be taken for the same one
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         assert is_gone(pid)
@@ -496,7 +496,7 @@ print(*sorted(name for name in loaded if name.partition(".")[0] in ("engine", "f
 
 
 def test_a_guard_that_cannot_run_is_told(bench: Bench) -> None:
-    """Who works with the agent learns of it, and not only who reads the log."""
+    """The user of the agent reads it, and not only a reader of the log."""
     guard = [{"hooks": [{"type": "command", "command": "./missing.sh", "name": "guard"}]}]
     bench.settings = {"enableHooks": True, "hooks": {"PreToolUse": guard, "BeforeTool": guard}}
     told = bench.run("--prompt", "go", "--yes").stderr
@@ -620,7 +620,7 @@ def test_required_hooks_that_are_active_let_it_start(home: Home, bench: Bench) -
 def test_programs_read_what_is_wrong_with_hooks(
     home: Home, user: str, project: str | None, problems: list[str], output: str
 ) -> None:
-    """The result lists what keeps hooks from doing what the settings say."""
+    """The result lists the reasons why hooks don't do what the settings say."""
     home.user(user)
     if project is not None:
         home.project(project)

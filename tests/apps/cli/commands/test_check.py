@@ -18,7 +18,7 @@ from hookline.settings.trust.store import TrustStore, default_trust_path
 
 OnTerminal = Callable[..., str]
 
-# The part of the SARIF 2.1.0 schema that a run of ours uses; the standard's own file is 180 kB and not ours to copy.
+# The part of the SARIF 2.1.0 schema that hookline's runs use; the standard's file is 180 kB and can't be copied.
 SARIF_SHAPE = {
     "type": "object",
     "required": ["version", "runs", "$schema"],
@@ -145,7 +145,7 @@ def test_people_read_place_level_rule_and_advice(project: Path, capsys: pytest.C
 
 
 def test_matchers_of_untrusted_hooks_are_not_looked_at(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A stranger's pattern is not compiled; whoever names the file with --settings has every check."""
+    """An untrusted pattern is not compiled; with --settings FILE the user gets every check."""
     file = write(project, WARNED)
     default_trust_path().unlink()
     main(["check"])
@@ -167,7 +167,7 @@ def test_good_settings_are_said_to_be(project: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.usefixtures("project")
 def test_without_settings_the_places_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Somebody whose file is in the wrong place is told the right ones."""
+    """For a file in the wrong place, the message names the right places."""
     assert main(["check"]) == 0
     printed = capsys.readouterr().out
     assert "(looked for .llxprt/settings.json, ~/.llxprt/settings.json, /" in printed
@@ -293,7 +293,7 @@ def test_a_dry_run_shows_evidence_and_does_not_count(tmp_path: Path, capsys: pyt
 
 
 def test_a_dry_run_of_disabled_hooks_is_said_to_be_none(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Somebody who asked for a run and gets none is told why."""
+    """If a requested run does not take place, the reason is reported."""
     write(project, {**GOOD, "enableHooks": False})
     main(["check", "--run"])
     assert capsys.readouterr().err == "hookline: nothing was run, because hooks are not enabled\n"
@@ -318,7 +318,7 @@ def test_a_project_that_is_not_there_is_bad_usage(capsys: pytest.CaptureFixture[
 def test_settings_that_are_no_file_are_told(
     name: str, said: str, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is there is not said to be missing."""
+    """Existing programs are not reported as missing."""
     (project / "folder").mkdir()
     os.mkfifo(project / "pipe")
     assert main(["check", "--settings", name]) == 1
@@ -339,7 +339,7 @@ def test_a_terminal_gets_colour_and_fitting_lines(
 
 
 def test_no_text_of_others_reaches_the_terminal_raw(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A repository's settings cannot paint over what is said about them."""
+    """A repository's settings can't style the report about them."""
     hook = {"type": "command", "command": "true", "\x1b[2J": 1}
     write(project, {"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
     main(["check"])
@@ -438,7 +438,7 @@ def test_a_missing_program_is_read_from_what_a_hook_prints(said: str, missing: s
 
 @pytest.mark.req("CLAIM-005")
 def test_hooks_that_were_not_run_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A project's hooks without trust are no reason to say that nothing is wrong."""
+    """With untrusted hooks of a project, `check` does not report that nothing is wrong."""
     file = project / ".llxprt" / "settings.json"
     file.parent.mkdir()
     hook = {"type": "command", "command": "exit 2"}

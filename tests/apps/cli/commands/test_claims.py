@@ -1,4 +1,4 @@
-"""What hookline says about itself: one vocabulary, evidence with a source, and a row for every decision."""
+"""hookline's reports about itself: one vocabulary, evidence with a source, and a row for every decision."""
 
 import json
 import re
@@ -131,7 +131,7 @@ def test_the_reason_of_what_would_be_blocked_is_that_of_the_block(workbench: "Wo
 
 @pytest.mark.req("CLAIM-001")
 def test_words_for_records_of_older_versions(workbench: "Workbench") -> None:
-    """What has no word in the log is judged by the same rules."""
+    """Records of older versions, without these words, are judged by the same rules."""
     base = {"time": "2026-01-01T00:00:00.000Z", "fire": "f1", "event": "BeforeTool", "session": "s"}
     run = {**base, "kind": "hook", "level": "info", "hook": "g", "success": False, "exitCode": 2, "decision": "deny"}
     written: list[tuple[dict[str, Any], str]] = [
@@ -155,7 +155,7 @@ def test_words_for_records_of_older_versions(workbench: "Workbench") -> None:
 
 @pytest.mark.req("CLAIM-002")
 def test_fire_is_no_evidence(workbench: "Workbench") -> None:
-    """A guard that denied an event of `hookline fire` has protected nobody, and nothing says so."""
+    """A guard that denied an event of `hookline fire` has no evidence from it."""
     workbench.write(workbench.user_file, guards("exit 2"))
     workbench.fire("t", command="rm -rf /")
     signs = [sign for sign in workbench.json("doctor")["checks"] if sign["about"] == "evidence"]
@@ -253,7 +253,7 @@ def test_a_kill_switch_has_a_row(workbench: "Workbench", tmp_path: Path) -> None
 def test_a_denial_without_a_hook_is_found_as_one(
     decider: str, workbench: "Workbench", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By `log --decision`, on the page, and from the index; it is no case to record."""
+    """By `log --decision` and on the page; it can't be recorded as a case."""
     workbench.write(workbench.user_file, {**guards("exit 2"), "hooksConfig": {"onFault": "block"}})
     workbench.fire("t", command="by a hook")
     company = Company(tmp_path, **({"onExpiry": "block"} if decider == "policy" else {}))
@@ -316,7 +316,7 @@ def _rewritten(row: dict[str, Any]) -> str | None:
 
 @pytest.mark.req("CLAIM-003")
 def test_a_fault_has_a_row(workbench: "Workbench", monkeypatch: pytest.MonkeyPatch) -> None:
-    """What hookline could not judge is an event, too."""
+    """A call that hookline could not judge is also an event."""
     workbench.write(workbench.user_file, {**guards("true"), "hooksConfig": {"onFault": "block"}})
     monkeypatch.setattr("hookline.engine.handler.decide", lambda *_, **__: 1 / 0)
     workbench.fire("t", command="ls")
@@ -356,7 +356,7 @@ def test_the_log_says_which_call(workbench: "Workbench", arguments: dict[str, An
 
 @pytest.mark.req("CLAIM-002")
 def test_a_canary_is_marked_and_left_out(workbench: "Workbench") -> None:
-    """What `hookline doctor --prove` denies is in no count, and `replay` does not find that it would be allowed now."""
+    """The denials of `hookline doctor --prove` are in no count, and `replay` ignores them."""
     workbench.write(workbench.user_file, guards("true"))
     with canary_at(default_paths(str(workbench.project)).canary, 60) as canary:
         workbench.fire("run_shell_command", command=f"echo {canary.text}")

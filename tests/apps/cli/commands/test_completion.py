@@ -15,7 +15,7 @@ EVENTS = ["BeforeTool", "BeforeModel", "BeforeToolSelection", "BeforeAgent"]
 
 
 def words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *typed: str) -> list[str]:
-    """What fits in place of the last of these words."""
+    """Return the completions of the last of these words."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{word}\0" for word in typed)))
     assert main(["completion", "--words", "--json"]) == 0
     return list(json.loads(capsys.readouterr().out))
@@ -85,7 +85,7 @@ def test_json_holds_the_script(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def in_shell(shell: str, code: str, cwd: Path) -> list[str]:
-    """What a real shell prints that has our command on its PATH."""
+    """Return the output of a real shell with the command on its PATH."""
     done = subprocess.run(
         [shell, "-c", code],
         cwd=cwd,
@@ -100,7 +100,7 @@ def in_shell(shell: str, code: str, cwd: Path) -> list[str]:
 
 
 def bash_completes(cwd: Path, *typed: str) -> list[str]:
-    """What bash would offer for these words."""
+    """Return bash's completions of these words."""
     quoted = " ".join(f"'{word}'" for word in ("hookline", *typed))
     code = f"""
         eval "$(hookline completion bash)"

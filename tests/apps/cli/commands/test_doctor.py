@@ -33,7 +33,7 @@ def write(folder: Path, *commands: str, **more: Any) -> Path:
 
 
 def examine(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[tuple[str, str, str]]]:
-    """The exit code, and every sign with what is said of it."""
+    """Return the exit code, and every diagnostic with its text."""
     code = main(["doctor", "--json", *options])
     report = json.loads(capsys.readouterr().out)
     assert report["healthy"] is (code == 0)
@@ -125,7 +125,7 @@ def test_hooks_that_are_not_enabled_are_bad(
 def test_no_hook_looks_as_if_it_ran_while_hooks_are_off(
     settings: str, why: str, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither the hook's own line nor its evidence lets anybody believe that the guard runs."""
+    """Neither the hook's line nor its evidence suggests that the guard runs."""
     system = write(tmp_path, "true", enableHooks=None)
     user = own_home / ".llxprt" / "settings.json"
     user.parent.mkdir()
@@ -148,7 +148,7 @@ def test_an_unusable_file_is_bad(own_home: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_what_an_unusable_file_says_is_unknown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody is told to write a file that is there, nor that it has no hooks."""
+    """No advice to write a file that exists, and no statement that it has no hooks."""
     file = write(project)
     file.write_text("{x}")
     _, signs = examine(capsys)
@@ -180,7 +180,7 @@ def test_hooks_under_an_unknown_event_are_bad(own_home: Path, capsys: pytest.Cap
 def test_settings_of_a_parent_directory_are_noted(
     project: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Who stands below a project is told that its settings do not count there."""
+    """Below a project's directory, the message names the project whose settings are not used there."""
     write(own_home, "true")
     file = write(project, "true")
     below = project / "src" / "deep"
@@ -206,7 +206,7 @@ def test_the_users_own_file_is_no_parents(own_home: Path, capsys: pytest.Capture
 def test_a_projects_file_that_was_moved_has_no_parents(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where a variable says where the file is, nobody expects it elsewhere."""
+    """Where a variable moves the file, its usual place is not checked."""
     monkeypatch.setenv("HOOKLINE_PROJECT_SETTINGS", str(tmp_path / "elsewhere.json"))
     write(project, "true")
     below = project / "src"
@@ -307,7 +307,7 @@ def test_a_variable_that_keeps_hooks_cold_is_noted(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With what to do; so is one of a single hook's own."""
+    """With the remedy; the same holds for a problem of a single hook."""
     hook = {"type": "command", "name": "guard", "command": "true", "env": {name: value} if is_own else {}}
     write(own_home, hooks={"BeforeTool": [{"hooks": [hook]}]})
     if not is_own:
@@ -377,7 +377,7 @@ def test_a_canary_that_cannot_sing_is_bad(own_home: Path, project: Path) -> None
 
 
 def test_plain_sh_is_noted(own_home: Path, project: Path) -> None:
-    """Without bash hooks run in sh, which somebody who writes for bash wants to know."""
+    """Without bash hooks run in sh, which authors of bash scripts need to know."""
     write(own_home, "true")
     done = subprocess.run(
         [sys.executable, "-m", "hookline", "doctor", "--json"],
@@ -405,7 +405,7 @@ def test_people_see_it_on_a_terminal(own_home: Path, on_terminal: Callable[..., 
 
 
 def test_no_text_of_others_reaches_the_terminal_raw(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A repository's settings cannot paint over what is said about them."""
+    """A repository's settings can't style the report about them."""
     write(project, "true \x1b[2J")
     main(["doctor"])
     printed = capsys.readouterr().out
@@ -433,7 +433,7 @@ def test_the_module_answers_with_its_exit_code(own_home: Path, project: Path) ->
 def test_a_log_that_cannot_be_named_is_told_and_replaced(
     name: str, command: str, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every command that looks for the log says so, and looks into the usual one."""
+    """Every command that reads the log reports it, and reads the usual file."""
     write(own_home, "true", hooksConfig={"log": {"path": name}})
     assert main(command.split()) == 0
     assert "can't name a file; the default log is used" in capsys.readouterr().err
@@ -442,7 +442,7 @@ def test_a_log_that_cannot_be_named_is_told_and_replaced(
 def test_a_log_that_is_a_pipe_is_not_waited_for(
     tmp_path: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is no log, so nothing can be recorded, and what to do is said."""
+    """Such a file can't be a log, so nothing is recorded, and the remedy is printed."""
     os.mkfifo(tmp_path / "pipe")
     write(own_home, "true", hooksConfig={"log": {"path": str(tmp_path / "pipe")}})
     _, signs = examine(capsys)
@@ -486,7 +486,7 @@ def test_a_framework_that_is_too_old_is_named(
 
 
 def of_policy(capsys: pytest.CaptureFixture[str]) -> tuple[int, list[tuple[str, str]]]:
-    """The exit code, and what is said about the policy."""
+    """Return the exit code, and the text about the policy."""
     code, signs = examine(capsys)
     assert not any(about == "policy file" for about, _, _ in signs)
     return code, [(health, message) for about, health, message in signs if about == "policy"]
@@ -527,7 +527,7 @@ def test_hooks_do_not_run_while_agents_are_off(
 def test_a_hook_that_the_policy_switched_off_is_a_problem(
     own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If it is configured here; whoever disables a hook in the settings reads that not all run."""
+    """If it is configured here; with a hook that the settings disable, the text says that not all run."""
     write(own_home, "true", "exit 0")
     company = Company(tmp_path)
     company.gives_settings(settings("true"))
@@ -548,7 +548,7 @@ def test_a_hook_that_the_policy_switched_off_is_a_problem(
 def test_a_fault_of_the_policy_is_shown_with_its_remedy(
     harm: str, on_expiry: str, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Bad if its guards do not run, or if everything is blocked; an expired one goes on where that is allowed."""
+    """Bad if its guards do not run, or if everything is blocked; with an expired one, events proceed if allowed."""
     del own_home
     company = Company(tmp_path, onExpiry=on_expiry)
     if harm != "none yet":

@@ -45,7 +45,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 def test_a_path_with_a_space_is_to_be_quoted(
     settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The hint of `check`, where somebody looks after the first try."""
+    """The hint of `check` is printed after the first try."""
     script = tmp_path / "my hooks" / "guard.sh"
     script.parent.mkdir()
     script.write_text("#!/bin/sh\nexit 0\n")
@@ -105,13 +105,13 @@ def test_json_has_every_key_of_the_contract(settings: Settings, capsys: pytest.C
 
 
 def test_a_block_is_exit_code_2(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code tells a script what the hooks decided."""
+    """A script reads the hooks' decision from the exit code."""
     assert fire("--settings", settings("echo no >&2; exit 2"), "--json") == 2
     assert told(capsys)["verdict"] == {"blocked": True, "reason": "no"}
 
 
 def test_a_block_that_cannot_block_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code says what an agent does, and the event goes on; the answer is shown for what it is."""
+    """The exit code stands for the agent's action, and the event proceeds; the answer is shown as it is."""
     hooks = [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]
     path = tmp_path / "given.json"
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"AfterTool": hooks}}))
@@ -217,7 +217,7 @@ def test_people_are_told_what_the_agent_does(
 
 
 def test_a_stop_before_the_tool_is_a_block(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    """A stop keeps the tool from running: exit code 2, and the words say that the agent stops."""
+    """A stop refuses the tool: exit code 2, and the text says that the agent stops."""
     stop = says({"continue": False, "stopReason": "enough"})
     assert fire("--settings", settings(stop), "--json") == 2
     assert told(capsys)["outcome"] == {
@@ -231,7 +231,7 @@ def test_a_stop_before_the_tool_is_a_block(settings: Settings, capsys: pytest.Ca
 
 
 def test_programs_learn_that_the_agent_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The outcome says so where it is so; nothing is blocked by it."""
+    """The outcome is shown only where it has an effect; nothing is blocked by it."""
     path = tmp_path / "given.json"
     hooks = [{"hooks": [{"type": "command", "command": "echo more >&2; exit 2"}]}]
     for lifecycle, goes_on in (("apply", {"continues": True}), ("watch", {})):
@@ -255,7 +255,7 @@ def test_an_empty_list_of_tools_allows_none(tmp_path: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("command", ["echo hi", says({"continue": False, "stopReason": "no"}), "exit 2"])
 def test_hooks_that_only_watch_do_nothing(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody is told anything and nothing stops, so nothing of the kind is said."""
+    """Without an effect on the agent, the output mentions none."""
     path = tmp_path / "given.json"
     hooks = [{"hooks": [{"type": "command", "command": command}]}]
     path.write_text(json.dumps({"enableHooks": True, "hooks": {"SessionStart": hooks}}))
@@ -283,7 +283,7 @@ def test_an_input_without_a_tool_is_told(settings: Settings, capsys: pytest.Capt
 
 
 def test_advice_is_shown_beside_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What only the log would say is said to whoever tries the hook by hand, each thing once."""
+    """Messages for the log are also printed for a user who tries the hook, each once."""
     path = tmp_path / "given.json"
     answer = {"decision": "DENY", "hookSpecificOutput": {"tool_input": {}}}
     hooks = [{"hooks": [{"type": "command", "command": says(answer), "name": "redact"}]}]
@@ -342,7 +342,7 @@ def test_what_cannot_be_done_is_one_clear_line(
 
 
 def test_a_file_without_its_at_sign_is_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who names a file where JSON is expected is told how to name it."""
+    """If a file is given where JSON is expected, the message shows how to name it."""
     file = tmp_path / "input.json"
     file.write_text(INPUT)
     assert main(["fire", "BeforeTool", "--input", str(file)]) == 1
@@ -381,7 +381,7 @@ def test_several_settings_files_keep_their_order(tmp_path: Path, capsys: pytest.
 
 
 def test_disabled_hooks_are_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A person who wonders why nothing runs is told."""
+    """The output explains why nothing runs."""
     path = tmp_path / "off.json"
     path.write_text("{}")
     assert fire("--settings", str(path)) == 0
@@ -439,7 +439,7 @@ def test_a_terminal_gets_colour(settings: Settings) -> None:
 
 
 def on_terminal(command: list[str], environ: dict[str, str]) -> bytes:
-    """What a command prints on a pseudo-terminal."""
+    """Return the output of a command on a pseudo-terminal."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", **environ}
     child = subprocess.Popen(command, stdout=theirs, stdin=subprocess.DEVNULL, env=env)
@@ -491,7 +491,7 @@ def test_a_strangers_name_does_not_act_on_the_terminal(project: Path, capsys: py
 def test_fire_has_the_hints_of_check(
     command: str, note: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever tries a guard by hand learns why it blocks nothing."""
+    """A guard that is tried by hand reports why it blocks nothing."""
     file = tmp_path / "hooks.json"
     hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}
     file.write_text(json.dumps({"enableHooks": True, "hooks": hooks}))

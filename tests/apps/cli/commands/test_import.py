@@ -91,7 +91,7 @@ def test_comments_and_everything_else_stay(workbench: "Workbench") -> None:
 
 
 def test_nothing_is_added_twice(workbench: "Workbench") -> None:
-    """What is there already is refused, whatever it is called."""
+    """An existing hook is refused, whatever its name is."""
     theirs(workbench, on("PreToolUse", GUARD))
     workbench.run("init", "--from", "claude", "--write")
     before = workbench.project_file.read_bytes()
@@ -177,7 +177,7 @@ def test_a_named_file(workbench: "Workbench") -> None:
 
 
 def test_a_plugins_hooks_know_where_it_is(workbench: "Workbench") -> None:
-    """The copy is told, because nobody else would."""
+    """The copy is reported, because there is no other sign of it."""
     root = workbench.home / "plugin"
     theirs(
         workbench,
@@ -240,7 +240,7 @@ def test_the_log_says_who_did_it(workbench: "Workbench") -> None:
     ("user", "own", "runs"), [(True, "false", True), (False, "true", False), (None, "false", False)]
 )
 def test_hooks_that_will_not_run(user: bool | None, own: str, runs: bool, workbench: "Workbench") -> None:
-    """Whatever keeps the import from being of use is said."""
+    """Everything that prevents an effect of the import is reported."""
     if user is not None:
         workbench.write(workbench.user_file, {"enableHooks": user})
     workbench.write(workbench.project_file, f'{{"enableHooks": {own}}}')
@@ -270,7 +270,7 @@ def test_a_link_out_of_the_project_is_not_written(workbench: "Workbench") -> Non
 
 
 def test_trust_names_hooks_that_are_not_read(workbench: "Workbench") -> None:
-    """A person who saw them with `--dialect` is told why they are not there."""
+    """After `--dialect` showed these hooks, a message explains why they are missing here."""
     theirs(workbench, on("PreToolUse", GUARD))
     assert "1 hook of Claude Code in .claude/settings.json is not read" in workbench.run("trust")
     workbench.write(workbench.user_file, {"enableHooks": True})

@@ -33,7 +33,7 @@ def init(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
 
 
 def shell(command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs a command as a person would who copies it into a shell."""
+    """Run a command as a user who copies it into a shell."""
     return subprocess.run(
         ["bash", "-c", command],
         input=stdin,
@@ -263,7 +263,7 @@ def test_the_next_steps_for_a_project_start_with_trust(
 
 @pytest.mark.usefixtures("project")
 def test_people_are_told_what_was_written_and_what_is_next(capsys: pytest.CaptureFixture[str]) -> None:
-    """The commands stand on lines of their own, to be copied."""
+    """The commands are on separate lines, to be copied."""
     assert main(["init"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "wrote .llxprt/settings.json"
@@ -299,7 +299,7 @@ def test_colour_is_for_terminals(on_terminal: Callable[..., str]) -> None:
 def test_what_is_written_applies_lifecycle_hooks(
     where: list[str], project: Path, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A guard of prompts that is added to the file counts at once."""
+    """A guard of prompts that is added to the file takes effect at once."""
     init(capsys, *where)
     file = (own_home if where else project) / ".llxprt" / "settings.json"
     guard = '"hooks": { "BeforeAgent": [{ "hooks": [{ "type": "command", "command": "exit 2" }] }],'
@@ -317,7 +317,7 @@ def test_the_worker_is_in_the_documentation(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("name", ["sh", pytest.param("node short", marks=NEEDS_NODE)])
 def test_the_short_workers_of_the_documentation_run(name: str, project: Path) -> None:
-    """As they stand there."""
+    """As they are."""
     page = (Path(__file__).parents[4] / "docs" / "workers.md").read_text()
     program = page.partition(f"<!-- worker: {name} -->\n```")[2].partition("\n")[2].partition("```\n")[0]
     assert len(program.splitlines()) <= 20

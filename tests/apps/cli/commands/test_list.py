@@ -95,7 +95,7 @@ def test_every_hook_is_listed_with_all_that_is_known(stocked: "Workbench") -> No
 
 @pytest.mark.req("WARM-009")
 def test_without_a_terminal_it_is_one_wide_table(stocked: "Workbench") -> None:
-    """What is piped is neither cut nor coloured."""
+    """Piped output is neither cut nor coloured."""
     stocked.fire(event="AfterTool")
     lines = stocked.run("list").splitlines()
     assert lines[0].split() == [
@@ -146,7 +146,7 @@ def test_it_fits_on_a_terminal(columns: int, stocked: "Workbench", on_terminal: 
     assert "\x1b[33muntrusted" in shown
     assert max(map(len, plain.splitlines())) <= columns
     assert ("timeout 1.5 s" in plain) is (columns <= 80)
-    assert "observed" not in plain  # `hookline fire` is no evidence
+    assert "observed" not in plain  # `hookline fire` is not evidence
     assert ("LAST RUN" in plain) is (columns == 200)
     assert "\x1b" not in on_terminal("list", NO_COLOR="1")
 
@@ -271,7 +271,7 @@ def test_a_name_cannot_paint_on_the_terminal(workbench: "Workbench") -> None:
 
 
 def test_listing_leaves_no_trace(stocked: "Workbench") -> None:
-    """Who only looks writes nothing, neither log nor trust."""
+    """Without a decision of the user nothing is written, neither log nor trust."""
     stocked.run("list")
     assert not (stocked.home.parent / "state").exists()
 

@@ -152,7 +152,7 @@ def test_what_cannot_be_shown_is_told(words: list[str], said: str, workbench: "W
     ],
 )
 def test_a_value_that_does_not_fit_is_bad_usage(words: list[str], said: str, workbench: "Workbench") -> None:
-    """What would fit is said, in a person's words."""
+    """The message lists the valid values, in plain words."""
     with pytest.raises(SystemExit) as ended:
         main(["log", *words])
     assert ended.value.code == 1
@@ -160,7 +160,7 @@ def test_a_value_that_does_not_fit_is_bad_usage(words: list[str], said: str, wor
 
 
 def test_a_huge_number_is_all(logged: "Workbench") -> None:
-    """More than there can be is no fault."""
+    """A larger number than there are records is accepted."""
     assert records(logged, "-n", "9" * 20) == records(logged, "-n", "0")
 
 
@@ -178,7 +178,7 @@ def test_another_log_can_be_read(workbench: "Workbench", tmp_path: Path) -> None
 
 
 def test_a_log_can_be_followed(logged: "Workbench") -> None:
-    """What happens while somebody watches is shown at once, until it is interrupted."""
+    """New records are shown at once, until the command is interrupted."""
     command = [sys.executable, "-m", "hookline", "log", "--follow", "-n", "1", "--hook", "guard"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as child:
         assert child.stdout is not None
@@ -234,7 +234,7 @@ def test_a_reader_who_goes_away_is_no_fault(logged: "Workbench") -> None:
 
 @pytest.mark.usefixtures("logged")
 def test_reading_the_log_loads_nothing_of_the_engine() -> None:
-    """What fires hooks takes long to load, and the log needs nothing of it."""
+    """The modules that fire hooks take long to load, and the log needs none of them."""
     program = "import sys; from hookline.apps.cli.main import main; main(['log']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     *records, modules = done.stdout.splitlines()
@@ -265,7 +265,7 @@ def test_a_start_without_an_end_is_shown(logged: "Workbench") -> None:
 
 
 def test_a_log_that_is_as_it_was_written_is_verified(logged: "Workbench") -> None:
-    """What was checked is said, and what was not."""
+    """The output states what was checked, and what was not."""
     saved = logged.run("log", "--verify", "--save", "heads").splitlines()[-1]
     head = (logged.project / "heads").read_text().strip()
     assert re.fullmatch("11:[0-9a-f]{64}", head)
@@ -361,7 +361,7 @@ def test_hooks_that_did_not_match_are_left_out(workbench: "Workbench") -> None:
 
 @pytest.fixture
 def projects(logged: "Workbench", monkeypatch: pytest.MonkeyPatch) -> "Workbench":
-    """Two projects whose user's hooks ran in both; we stand in the second, which has settings of its own."""
+    """Two projects whose user's hooks ran in both; the current directory is in the second, which has settings."""
     other = logged.project.parent / "other"
     (other / ".llxprt").mkdir(parents=True)
     (other / ".llxprt" / "settings.json").write_text("{}")
@@ -385,7 +385,7 @@ def test_the_log_of_a_project_has_its_own_records(projects: "Workbench", monkeyp
 
 
 def test_a_session_or_a_run_that_is_named_may_be_of_any_project(projects: "Workbench") -> None:
-    """Whoever names one knows what it is about."""
+    """A named session or file needs no project."""
     elsewhere = next(record for record in records(projects, "--all-projects") if record["subject"] == "ls")
     assert records(projects, "--session", elsewhere["session"])
     assert f"project   {projects.project}" in projects.run("log", elsewhere["fire"])
@@ -399,7 +399,7 @@ def test_a_record_without_a_project_is_shown_in_each(projects: "Workbench") -> N
 
 
 def test_outside_of_any_project_all_are_shown(projects: "Workbench", monkeypatch: pytest.MonkeyPatch) -> None:
-    """And that is said, with the way to choose one."""
+    """A note reports that, with the way to choose one."""
     monkeypatch.chdir(projects.home)
     for words in (["log"], ["log", "--stats"]):
         assert main(words) == 0
@@ -431,7 +431,7 @@ def test_a_secret_in_the_path_of_a_project_hides_no_record(
 
 
 def test_what_was_decided_about_a_hook_of_every_project_is_in_the_log_of_each(projects: "Workbench") -> None:
-    """Whoever disables the user's guard in one project has disabled it in all."""
+    """A user's guard that is disabled in one project is disabled in all."""
     projects.run("disable", "guard", "--yes")
     here = [record["hook"] for record in records(projects) if record["kind"] == "consent"]
     elsewhere = records(projects, "--project", str(projects.project))

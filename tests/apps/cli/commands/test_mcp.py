@@ -66,7 +66,7 @@ def test_a_server_needs_no_extra(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
 def test_without_stdin_or_stdout(closed: str) -> None:
-    """There is nobody to speak to."""
+    """Without a client, it ends."""
     words = f"{sys.executable} -m hookline mcp --name x -- true {closed}"
     done = subprocess.run(["sh", "-c", words], capture_output=True, check=False, timeout=45)
     assert (done.returncode, done.stderr.decode()) == (

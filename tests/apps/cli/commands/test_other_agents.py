@@ -21,7 +21,7 @@ from hookline.testing import says
 if TYPE_CHECKING:
     from tests.apps.cli.conftest import Workbench
 
-# As somebody writes it for Claude Code: it compares that agent's names, and reads its arguments.
+# As a user writes it for Claude Code: it compares that agent's names, and reads its arguments.
 GUARD = """#!/usr/bin/env python3
 import json, sys
 asked = json.load(sys.stdin)
@@ -59,7 +59,7 @@ def ask_for(bench: "Workbench", *dialects: str, **more: Any) -> None:
 
 
 def test_a_guard_of_claude_code_guards_here(bench: "Workbench") -> None:
-    """Unchanged, when the user's settings say so and the project's hook is trusted."""
+    """Unchanged, when the user's settings name the dialect and the project's hook is trusted."""
     ask_for(bench, "claude")
     assert "untrusted" in bench.run("fire", "BeforeTool", "--input", EVIL)
     shown = bench.run("trust", "--yes")
@@ -137,7 +137,7 @@ def test_the_remedy_also_enables_hooks_where_no_file_does(bench: "Workbench") ->
 
 @pytest.mark.parametrize("content", [{"permissions": {}}, {"hooks": {}}, "{", {"hooks": {"PreToolUse": []}}])
 def test_files_without_hooks_are_not_named(content: Any, workbench: "Workbench") -> None:
-    """Whatever else is in them is none of our business."""
+    """Other content of these files is ignored."""
     write(workbench.project, content)
     write(workbench.home, content)
     assert workbench.json("list")["unread"] == []
@@ -226,7 +226,7 @@ def test_a_running_program_takes_over_their_changes(bench: "Workbench") -> None:
 
 
 def test_the_same_command_in_two_dialects_is_two_guards(bench: "Workbench") -> None:
-    """Each is told other words, so neither replaces the other."""
+    """Each gets input in another format, so neither replaces the other."""
     script = bench.script("grep -q run_shell_command && exit 0; exit 2", "both.sh")
     write(bench.home, claude(str(script)))
     ours = {"BeforeTool": [{"hooks": [{"type": "command", "command": str(script)}]}]}

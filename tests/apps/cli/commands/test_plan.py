@@ -69,7 +69,7 @@ def test_it_says_what_an_event_then_does(guarded: "Workbench") -> None:
 
 
 def test_a_sequence_names_the_group_that_asks_for_it(guarded: "Workbench") -> None:
-    """One group makes all hooks of the event run one after another; people are told which."""
+    """One group makes all hooks of the event run one after another; the output names it."""
     printed = guarded.run("fire", "--plan", "BeforeTool", "--tool", "ls")
     assert printed.splitlines()[:6] == [
         "BeforeTool ls",
@@ -142,7 +142,7 @@ def test_whatever_may_have_cost_a_hook_of_the_event_is_shown(settings: str, plac
     ],
 )
 def test_what_costs_no_hook_of_the_event_is_left_out(hooks: dict[str, Any], workbench: "Workbench") -> None:
-    """Errors of other events are told when somebody asks for those."""
+    """Errors of other events are shown only for those events."""
     workbench.write(workbench.user_file, {"hooks": hooks, "hooksConfig": 5})
     assert workbench.json("fire", "--plan", "BeforeTool")["invalid"] == []
 
@@ -156,13 +156,13 @@ def test_an_unusable_file_is_shown_while_hooks_are_disabled(workbench: "Workbenc
 
 
 def test_disabled_hooks_do_not_run(workbench: "Workbench") -> None:
-    """While hooks are disabled nothing would run, and that is said first."""
+    """While hooks are disabled nothing would run, and the first line states that."""
     assert "Hooks are disabled" in workbench.run("fire", "--plan", "BeforeTool")
     assert workbench.json("fire", "--plan", "BeforeTool")["enabled"] is False
 
 
 def test_a_trigger_is_compared(workbench: "Workbench") -> None:
-    """Events without a tool have a subject of their own."""
+    """Events without a tool have another subject."""
     groups = [{"matcher": "startup", "hooks": [hook("true", name="hello")]}]
     workbench.write(workbench.user_file, {"hooks": {"SessionStart": groups}})
     assert [
@@ -172,7 +172,7 @@ def test_a_trigger_is_compared(workbench: "Workbench") -> None:
 
 
 def test_hooks_without_a_sequence_run_at_the_same_time(workbench: "Workbench") -> None:
-    """Running in parallel is the rule, and it is said why."""
+    """Running in parallel is the rule, and the output gives the reason."""
     workbench.write(workbench.user_file, {"hooks": {"AfterAgent": [{"hooks": [hook("true"), hook("echo")]}]}})
     assert workbench.run("fire", "--plan", "AfterAgent").splitlines()[1:] == [
         "2 hooks would run at the same time, because no group is sequential:",
@@ -185,7 +185,7 @@ def test_hooks_without_a_sequence_run_at_the_same_time(workbench: "Workbench") -
 
 
 def test_it_shows_layers_and_final_guards(workbench: "Workbench") -> None:
-    """A final guard says so, and hooks of several files are shown in the order in which they run."""
+    """A final guard is marked, and hooks of several files are shown in the order in which they run."""
     guard = {"BeforeTool": [{"hooks": [hook("true", name="last", final=True), hook("cat", name="first")]}]}
     workbench.write(workbench.user_file, {"hooks": guard})
     report = workbench.json("fire", "--plan", "BeforeTool")

@@ -44,7 +44,7 @@ def hookline(*words: object) -> int:
 
 
 def report(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
-    """What the command prints with --json."""
+    """Return the command's output with --json."""
     capsys.readouterr()
     hookline(*words, "--json")
     return json.loads(capsys.readouterr().out)
@@ -130,7 +130,7 @@ def test_a_path_of_this_machine_alone_is_said(guards: Path, tmp_path: Path, caps
 def test_a_bundle_that_no_machine_takes_is_not_packed(
     guards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Already here, and not when somebody signs it."""
+    """Already by `pack`, and not only by `sign`."""
     for number in range(4):
         (guards / f"data{number}").write_bytes(bytes(3_500_000))
     assert hookline("pack", guards, "--version", 1, "-o", tmp_path / "x") == 1
@@ -153,7 +153,7 @@ def test_whose_signature_counts_has_to_be_said(own_home: Path, tmp_path: Path, g
 def test_what_is_no_plain_file_is_not_packed(
     guards: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A link would bring a file of the person who packs."""
+    """A link would bring a file of the user who packs."""
     odd = guards / ("odd" if kind != "name" else "odd name")
     match kind:
         case "link":
@@ -170,7 +170,7 @@ def test_what_is_no_plain_file_is_not_packed(
 
 
 def test_hidden_files_and_compiled_modules_are_left_out(guards: Path, tmp_path: Path) -> None:
-    """A repository's own files are no scripts."""
+    """Hidden files and compiled modules are not scripts."""
     for name in (".git/config", "__pycache__/x.pyc", ".env"):
         (guards / name).parent.mkdir(exist_ok=True)
         (guards / name).write_text("x")
@@ -229,7 +229,7 @@ def test_switches_by_a_file(
 
 @pytest.mark.req("CLAIM-008")
 def test_a_new_file_of_switches_is_newer_than_all_before(company: Company, project: Path, tmp_path: Path) -> None:
-    """Whoever has lost the file before, or has it elsewhere, can still switch agents off."""
+    """Without the previous file, agents can still be switched off."""
     for reason in ("first", "second"):
         file = tmp_path / f"{reason}.json"
         assert hookline("switch", "agents", "off", "--reason", reason, "--key", company.key_file, "--file", file) == 0
@@ -254,7 +254,7 @@ def test_a_file_of_switches_is_newer_than_what_was_published(
 def test_nobody_elses_words_are_signed_again(
     company: Company, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file that somebody forged is no base for new switches, and no content to go back to."""
+    """A forged file is not used as the base of new switches, nor as content to go back to."""
     new_key(tmp_path / "other.key")
     (tmp_path / "s").write_bytes(sign(unsigned(company.switches(agents_off())), tmp_path / "other.key").to_bytes())
     (tmp_path / "b").write_bytes(sign(unsigned(company.bundle()), tmp_path / "other.key").to_bytes())

@@ -45,7 +45,7 @@ def test_filters_choose_events(guarded: Workbench) -> None:
 
 
 def test_a_file_is_added_to_and_never_twice(guarded: Workbench, capsys: pytest.CaptureFixture[str]) -> None:
-    """What stands in it stays; known events are not repeated; a wrong file is not touched."""
+    """Existing content stays; known events are not repeated; a wrong file is not touched."""
     file = guarded.project / "real.hooks.toml"
     file.write_text('# mine\n[[case]]\ntool = "x"\nexpect = "allowed"')
     for _ in range(2):
@@ -135,7 +135,7 @@ def test_replay_of_a_case_file(guarded: Workbench) -> None:
 
 
 def test_without_an_event_nothing_is_replayed(workbench: Workbench) -> None:
-    """An empty log is no success; neither are hooks that are off."""
+    """An empty log is a failure; so are hooks that are disabled."""
     assert "hooks are disabled" in workbench.run("replay", code=1)
     settings: dict[str, Any] = {"hooks": {}}
     workbench.write(workbench.user_file, settings)

@@ -62,7 +62,7 @@ def test_what_cannot_be_told_is_one_clear_line(words: list[str], said: str, caps
 
 
 def test_a_real_hook_input_fits_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the installed command prints describes what a hook was really told."""
+    """The schema that the installed command prints describes the input of a real hook."""
     hooks = [{"type": "command", "command": f"cat > {tmp_path}/told.json"}]
     file = tmp_path / "given.json"
     file.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": hooks}]}}))

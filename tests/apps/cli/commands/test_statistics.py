@@ -121,7 +121,7 @@ def test_the_runs_are_chosen_by_options(words: list[str], runs: list[int], measu
 
 
 def test_real_runs_are_measured(workbench: "Workbench") -> None:
-    """What the engine writes is what is counted."""
+    """The counted records are those that the engine writes."""
     hooks = [{"type": "command", "command": "exit 2", "name": "no"}]
     workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": hooks}]}})
     workbench.fire()
@@ -148,7 +148,7 @@ def test_nothing_recorded_is_said(workbench: "Workbench") -> None:
     ],
 )
 def test_nothing_found_is_not_nothing_recorded(words: list[str], said: str, measured: "Workbench") -> None:
-    """Runs of others are recorded, so only what was asked for is said to be missing."""
+    """Runs of others are recorded, so only the requested ones are reported as missing."""
     assert measured.run("log", "--stats", *words).splitlines()[-1] == f"{said}{measured.home.parent}/state/hooks.jsonl."
 
 
@@ -195,7 +195,7 @@ def test_bars_fit_the_terminal(on_terminal: Callable[..., str]) -> None:
 
 
 def test_the_runs_of_this_project_are_counted(measured: "Workbench") -> None:
-    """Those of others with --all-projects, and those of older versions, which name no project, always."""
+    """Those of others with --all-projects; those of older versions, which name no project, in any case."""
     measured.write(measured.project_file, {})
     here, other = str(measured.project.resolve()), "/elsewhere"
     write_log(measured, *({"duration": 3.0, "project": place} for place in (here, other, other)))

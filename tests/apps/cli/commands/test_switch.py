@@ -63,7 +63,7 @@ def test_a_user_may_switch_off_a_projects_hook(workbench: "Workbench") -> None:
 
 
 def test_a_project_may_switch_off_its_own_hooks_only(workbench: "Workbench") -> None:
-    """What would have no effect is not written; the advice says what would."""
+    """A change without effect is not written; the advice names one with an effect."""
     workbench.write(workbench.project_file, hooks("theirs"))
     workbench.write(workbench.user_file, hooks("mine"))
     before = workbench.project_file.read_text()
@@ -134,7 +134,7 @@ def test_an_unknown_name_is_told(command: str, workbench: "Workbench") -> None:
 
 
 def test_a_broken_file_is_not_written(workbench: "Workbench") -> None:
-    """A file that is not JSON is left for its owner to mend."""
+    """A file that is not JSON is left for its owner to fix."""
     workbench.write(workbench.project_file, hooks("guard"))
     workbench.write(workbench.user_file, '{"hooksConfig": ')
     assert "is not JSON" in workbench.run("disable", "--yes", "guard", code=1)

@@ -76,7 +76,7 @@ def test_programs_get_everything(guarded: Workbench) -> None:
 
 
 def test_a_filter_chooses_by_name_input_or_file(guarded: Workbench) -> None:
-    """And a filter that fits nothing is no success."""
+    """And a filter without matches is a failure."""
     assert [result["name"] for result in guarded.json("test", "--filter", "NOTES")["results"]] == ["notes are read"]
     assert len(guarded.json("test", "--filter", "a/secret")["results"]) == 1
     assert "none of the 3 inputs in 1 file fits --filter" in guarded.run("test", "--filter", "xyz", code=1)
@@ -110,7 +110,7 @@ def test_no_case_is_no_success(words: tuple[str, ...], message: str, workbench: 
 
 
 def test_a_wrong_case_file_runs_nothing(guarded: Workbench) -> None:
-    """What is wrong is listed with its places, and the exit code is 2."""
+    """Problems are listed with their places, and the exit code is 1."""
     (guarded.user_file.parent / "b.hooks.toml").write_text('[[case]]\ntool = "x"\nexpects = "blocked"\n')
     shown = guarded.run("test", code=1)
     assert "b.hooks.toml:3: there is no key expects here; did you mean expect?" in shown
@@ -124,7 +124,7 @@ def test_hooks_that_are_off_are_told(guarded: Workbench) -> None:
 
 
 def test_a_project_s_hooks_need_trust_and_its_cases_may_not_set_variables(workbench: Workbench) -> None:
-    """A clone's cases run when its hooks are trusted; variables of a file that nobody named are refused."""
+    """A clone's cases run when its hooks are trusted; variables of a file that was not named are refused."""
     workbench.write(workbench.project_file, hooks("./guard.sh"))
     workbench.script(GUARD)
     cases = workbench.project_file.parent / "guard.hooks.toml"
@@ -153,7 +153,7 @@ def test_a_named_settings_file_has_its_cases_beside_it(workbench: Workbench) -> 
 
 
 def test_a_vacuous_pass_is_told(guarded: Workbench) -> None:
-    """A case that no hook ran for passes, and says so."""
+    """A case without a hook passes, with a note."""
     file = guarded.project / "x.hooks.toml"
     file.write_text('[[case]]\nevent = "AfterTool"\ntool = "t"\nexpect = "allowed"\n')
     assert "No hook ran for 1 input that passed" in guarded.run("test", str(file))

@@ -32,7 +32,7 @@ def states(workbench: "Workbench") -> dict[str, str]:
 
 
 def type_answers(answers: str, *words: str) -> tuple[int, str]:
-    """What a person sees, and the exit code, who types these answers on a terminal, each after its question."""
+    """Return the screen and the exit code of a user who types these answers, each after its question."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "hookline", *words], stdin=theirs, stdout=theirs, env={**os.environ, "TERM": "dumb"}
@@ -104,14 +104,14 @@ def test_without_a_terminal_nothing_is_trusted(guarded: "Workbench") -> None:
 
 @pytest.mark.parametrize("words", [[], ["--all", "--yes"], ["guard"], ["--json"]])
 def test_an_unusable_file_is_not_taken_for_trusted(words: list[str], guarded: "Workbench") -> None:
-    """What cannot be read may hold hooks that wait for trust."""
+    """Files that can't be read may hold hooks that wait for trust."""
     guarded.write(guarded.project_file, "{x}")
     said = "hookline: .llxprt/settings.json can't be read, so its hooks are unknown; fix it"
     assert said in guarded.run("trust", *words, code=1).splitlines()
 
 
 def test_an_unusable_file_is_told_in_the_list(guarded: "Workbench") -> None:
-    """The list does not say that there are no hooks without saying that nobody knows."""
+    """If files can't be read, the list does not state that there are no hooks."""
     guarded.write(guarded.project_file, "{x}")
     assert "hooks are unknown" in guarded.json("trust", "--list")["problem"]
     assert guarded.run("trust", "--list").startswith(".llxprt/settings.json can't be read")
@@ -138,7 +138,7 @@ def test_an_unusable_file_of_the_user_is_no_matter_of_trust(guarded: "Workbench"
 def test_without_hooks_there_is_nothing_to_trust(
     settings: dict[str, Any] | None, said: str, workbench: "Workbench"
 ) -> None:
-    """Nothing is called trusted that is not there; the user's hooks are no project's."""
+    """Missing hooks are not called trusted, and the user's hooks are not the project's."""
     workbench.write(workbench.user_file, {"hooks": {"BeforeTool": [{"hooks": [hook("true", name="mine")]}]}})
     if settings is not None:
         workbench.write(workbench.project_file, settings)
@@ -168,7 +168,7 @@ def test_every_command_says_the_same_about_trust(guarded: "Workbench") -> None:
 
 
 def test_a_changed_script_is_shown_as_a_diff(guarded: "Workbench") -> None:
-    """Who trusted it once sees what is new, in the script and in the definition."""
+    """A user who trusted it before sees what is new, in the script and in the definition."""
     guarded.run("trust", "--all", "--yes")
     guarded.script("echo checked\nrm -rf /")
     guarded.project_file.write_text(guarded.project_file.read_text().replace('"A": "b"', '"A": "c"'))
@@ -191,7 +191,7 @@ def test_limits_are_shown_and_so_is_their_removal(guarded: "Workbench") -> None:
 
 
 def test_a_hook_that_changes_while_it_is_looked_at_is_refused(guarded: "Workbench") -> None:
-    """What is trusted is what was shown, or nothing."""
+    """Only the shown content is trusted."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-m", "hookline", "trust", "guard"],
@@ -241,7 +241,7 @@ def test_what_is_no_text_is_named_by_its_hash(guarded: "Workbench") -> None:
 
 
 def test_json_never_asks(guarded: "Workbench") -> None:
-    """Programs get all that a person would see, and trust only with the flag."""
+    """Programs get all that a user would see, and trust only with the flag."""
     report = guarded.json("trust", "guard", code=1)
     (entry,) = report["hooks"]
     assert (entry["hook"], entry["state"], entry["trusted"], entry["definition"]["command"]) == (
@@ -277,7 +277,7 @@ def test_what_cannot_be_trusted_is_told(words: list[str], said: str, guarded: "W
 
 
 def test_a_trust_file_that_others_can_write_is_refused(guarded: "Workbench") -> None:
-    """Nothing is added to a file that anybody may have written."""
+    """A file that other users can write gets no new entry."""
     guarded.run("trust", "--all", "--yes")
     file = guarded.home.parent / "state" / "trust.json"
     file.chmod(0o666)
@@ -346,13 +346,13 @@ def test_a_file_that_did_not_change_is_not_shown_again(guarded: "Workbench") -> 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
 def test_a_file_that_cannot_be_read_is_said_so(guarded: "Workbench") -> None:
-    """What nobody can look at is not passed over in silence."""
+    """Content that can't be shown is reported."""
     (guarded.project / "guard.sh").chmod(0o111)
     assert "guard.sh cannot be read: Permission denied" in guarded.run("trust", "guard", "--yes")
 
 
 def test_the_trust_of_a_hook_with_a_url_covers_what_is_sent(workbench: "Workbench") -> None:
-    """There is no command, and so no file that it could name."""
+    """Without a command there is no file that it could name."""
     ask = {"type": "http", "url": "http://127.0.0.1:8080/ask", "headers": {"X-Team": "a"}}
     workbench.write(workbench.project_file, {"hooks": {"BeforeTool": [{"hooks": [ask]}]}})
     shown = workbench.run("trust", "--yes")

@@ -56,7 +56,7 @@ def test_on_a_terminal_the_first_column_is_ours(stream: io.StringIO, shown: str)
 
 @pytest.mark.parametrize("columns", ["20", "46", "200"])
 def test_a_progress_bar_is_one_line(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
-    """On a narrow terminal, too: a line that is wrapped can't be drawn again."""
+    """Also on a narrow terminal: a line that is wrapped can't be drawn again."""
     monkeypatch.setenv("COLUMNS", columns)
     terminal = Terminal()
     bar = ProgressBar(2000, terminal)

@@ -53,7 +53,7 @@ def test_ages(age: float, shown: str) -> None:
 
 @pytest.mark.parametrize("timestamp", [None, "", "yesterday"])
 def test_no_time(timestamp: str | None) -> None:
-    """What has no time has never happened."""
+    """Without a time, it has never happened."""
     assert (show_ago(timestamp), show_clock(timestamp)) == ("never", "-")
 
 

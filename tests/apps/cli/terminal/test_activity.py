@@ -76,7 +76,7 @@ def test_what_is_waited_for(events: list[AgentEvent], seconds: float, text: str 
 
 
 def test_a_new_turn_starts_over() -> None:
-    """Hooks of a cancelled turn, of which nobody heard the end, are forgotten."""
+    """Hooks of a cancelled turn, without a known end, are forgotten."""
     clock = Clock()
     activity = Activity(clock)
     activity.listen(started("a"))

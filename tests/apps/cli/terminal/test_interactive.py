@@ -38,13 +38,13 @@ class Desk:
         self._hooks.setdefault(event, []).append(group if matcher is None else {**group, "matcher": matcher})
 
     def watch(self, *events: str) -> None:
-        """Configures hooks that keep what they are told in `told.jsonl`."""
+        """Configures hooks that keep their inputs in `told.jsonl`."""
         for event in events:
             # In one write, because hooks of two events may run at the same time.
             self.hook(event, f"printf '%s\\n' \"$(cat)\" >> {self.project}/told.jsonl", name=event)
 
     def told(self) -> list[dict[str, Any]]:
-        """What those hooks were told."""
+        """Return the inputs of those hooks."""
         return [json.loads(line) for line in (self.project / "told.jsonl").read_text().splitlines()]
 
     def sit_down(self, *answers: Sequence[Chunk], words: tuple[str, ...] = (), **options: Any) -> "Person":
@@ -129,7 +129,7 @@ def test_what_was_typed_before_the_question_is_no_answer(desk: Desk) -> None:
 
 @pytest.mark.req("HOOK-159")
 def test_notes_for_the_model_are_not_shown(desk: Desk) -> None:
-    """A systemMessage reaches the model, never the person."""
+    """A systemMessage reaches the model, never the user."""
     note = """echo '{"systemMessage": "for-the-model-only"}'"""
     for event in ("BeforeTool", "AfterTool", "BeforeModel", "AfterModel", "BeforeToolSelection"):
         desk.hook(event, note, name=f"note-{event}")
@@ -232,7 +232,7 @@ def test_hooks_that_do_not_run_are_told(desk: Desk, person: Seat) -> None:
 
 
 def test_it_works_without_hooks(desk: Desk, person: Seat) -> None:
-    """While hooks are disabled the agent does its work, and says so."""
+    """While hooks are disabled the agent works, and reports that."""
     replay = desk.project / "replay.jsonl"
     replay.write_text(json.dumps({"method": "generateContentStream", "response": [says("Grüße → 世界.")]}))
     here = person("agent", "--model", f"replay:{replay}", PYTHONIOENCODING="latin-1")
@@ -247,7 +247,7 @@ def test_it_works_without_hooks(desk: Desk, person: Seat) -> None:
 
 @pytest.mark.req("HOOK-203")
 def test_clear_begins_a_new_session(desk: Desk) -> None:
-    """/clear ends the session and starts another, with an id, a transcript and a history of its own."""
+    """/clear ends the session and starts another, with a new id, transcript and history."""
     desk.watch("SessionStart", "SessionEnd", "BeforeModel")
     here = desk.sit_down([says("One.")], [says("Two.")])
     here.say("first")
@@ -265,7 +265,7 @@ def test_clear_begins_a_new_session(desk: Desk) -> None:
         for one in told
         if one["hook_event_name"] != "BeforeModel"
     ]
-    # The end of a session and the beginning of the next are told at the same time.
+    # The end of a session and the beginning of the next are fired at the same time.
     assert sorted(sessions) == [
         ("SessionEnd", "clear"),
         ("SessionEnd", "prompt_input_exit"),
@@ -281,7 +281,7 @@ def test_clear_begins_a_new_session(desk: Desk) -> None:
 
 
 def test_compress_has_a_summary_written(desk: Desk) -> None:
-    """/compress tells PreCompress hooks that a person asked for it, and goes on from the summary."""
+    """/compress tells PreCompress hooks that it was manual, and continues from the summary."""
     desk.watch("PreCompress", "BeforeModel")
     here = desk.sit_down([says("One.")], [says("We greeted each other.")], [says("Two.")])
     here.say("/compress")
@@ -293,7 +293,7 @@ def test_compress_has_a_summary_written(desk: Desk) -> None:
     here.say("go on")
     here.expect("Two.")
     here.say("/quit")
-    assert here.leaves_with() == 0  # nobody waits for PreCompress hooks before that
+    assert here.leaves_with() == 0  # PreCompress hooks are not waited for before that
     told = desk.told()
     assert [one["trigger"] for one in told if one["hook_event_name"] == "PreCompress"] == ["manual"]
     messages = [one for one in told if one["hook_event_name"] == "BeforeModel"][-1]["llm_request"]["messages"]
@@ -301,7 +301,7 @@ def test_compress_has_a_summary_written(desk: Desk) -> None:
 
 
 def test_ctrl_c_cancels_a_slow_hook(desk: Desk) -> None:
-    """Ctrl-C ends the hook with everything it started, and the conversation goes on; twice at the prompt leaves."""
+    """Ctrl-C ends the hook with everything it started, and the conversation continues; twice at the prompt leaves."""
     pids = desk.project / "pids"
     desk.hook("BeforeTool", f"sleep 300 & echo $$ $! > {pids}.new; mv {pids}.new {pids}; wait", name="sleepy")
     here = desk.sit_down(writes("a", "1"), [says("Here I am.")], words=("--yes",))
@@ -404,7 +404,7 @@ def test_lines_are_remembered_privately(desk: Desk) -> None:
 
 
 def test_a_session_is_gone_on_with(desk: Desk) -> None:
-    """--resume goes on with the project's latest session, under its own id."""
+    """--resume continues the project's latest session, under its id."""
     desk.watch("SessionStart", "BeforeModel")
     first = desk.sit_down([says("One.")], words=("--session-id", "s1"))
     first.say("first")
@@ -435,7 +435,7 @@ def test_a_session_is_gone_on_with(desk: Desk) -> None:
     ],
 )
 def test_plain_terminals(desk: Desk, environ: dict[str, Any], columns: int) -> None:
-    """It can be used where there are no colours, no cursor to move, and hardly any room."""
+    """It can be used without colours, without a cursor to move, and with hardly any room."""
     here = desk.sit_down(writes("a", "1"), [says("**Done**.")], columns=columns, **environ)
     here.say("write")
     here.expect("[N]o:")

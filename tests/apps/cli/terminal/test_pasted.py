@@ -74,7 +74,7 @@ def test_pasted_text_approves_no_call(desk: Desk, text: str) -> None:
 @pytest.mark.attack("30.E", "y is pasted at the question of an agent with one prompt")
 @pytest.mark.req("DELTA-TERM-001")
 def test_a_pasted_yes_is_asked_about_again(desk: Desk) -> None:
-    """Without the interactive mode, too."""
+    """Also without the interactive mode."""
     here = desk.sit_down(writes("a", "1"), [says("One.")], words=("--prompt", "write it"))
     here.expect("[N]o:")
     here.paste("y\n")

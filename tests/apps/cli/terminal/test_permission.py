@@ -83,7 +83,7 @@ def test_it_is_asked_until_there_is_an_answer(project: Path, answers: list[str],
 
 
 def test_a_question_says_what_always_covers(project: Path) -> None:
-    """And it is one line of ours, below what the call wants."""
+    """And it is one line of hookline, below the call."""
     _, shown = _ask(project, _command("git status", always="git status …"), "a")
     assert shown == [
         "run_shell_command wants to run git status",
@@ -93,7 +93,7 @@ def test_a_question_says_what_always_covers(project: Path) -> None:
 
 
 def test_all_of_a_long_command_can_be_seen(project: Path) -> None:
-    """What does not fit is announced; v shows everything, page by page, and the question comes again."""
+    """Hidden lines are announced; v shows everything, page by page, and the question comes again."""
     text = "\n".join(["echo begin", *(f"echo line-{number}" for number in range(300)), "rm -rf hidden"])
     reply, shown = _ask(project, _command(text), "v", *[""] * 100)
     assert reply == UserReply(Approval.REFUSE)
@@ -216,7 +216,7 @@ def test_a_question_shows_which_hook_asks_and_what_hooks_changed(project: Path) 
 def test_a_person_sees_what_would_be_done(
     name: str, arguments: dict[str, Any], lines: list[str], project: Path
 ) -> None:
-    """What would be written is shown as a diff, and the arguments of foreign tools as they are."""
+    """The change of a file is shown as a diff, and the arguments of foreign tools as they are."""
     (project / "old").write_text("a\nb\n")
     os.mkfifo(project / "pipe")
     context = ToolContext(project=project, environ={})

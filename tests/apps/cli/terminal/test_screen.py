@@ -37,7 +37,7 @@ def test_the_first_column_is_ours(text: str, narrow: Terminal, capsys: pytest.Ca
 
 
 def test_a_message_is_one_line_and_what_is_indented_below(narrow: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
-    """A long message goes on in indented lines, and a newline in it is written out."""
+    """A long message continues in indented lines, and a newline in it is written out."""
     narrow.listen(Notice(text="The hook failed:\n" + "Allow it? " * 8))
     first, *others = capsys.readouterr().out.splitlines()
     assert first.startswith("The hook failed:\\nAllow it?")
@@ -54,7 +54,7 @@ def test_a_heading_is_where_the_text_is(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_text_is_shown_block_by_block(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A complete paragraph is printed; while the next one arrives, a status line says so."""
+    """A complete paragraph is printed; while the next one arrives, a status line shows that."""
     for name, value in {"COLUMNS": "40", "TERM": "xterm", "TTY_COMPATIBLE": "1"}.items():
         monkeypatch.setenv(name, value)
     terminal = Terminal()
