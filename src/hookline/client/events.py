@@ -36,14 +36,11 @@ from hookline.protocol.events import (
 from hookline.protocol.llm import LLMRequest, LLMResponse
 
 if TYPE_CHECKING:
-    import msgspec
-
     from hookline.engine import selection as tool_limits
     from hookline.engine.system import HookSystem
     from hookline.protocol.records import LogRecord
     from hookline.protocol.verdict import Verdict
 else:  # nothing of the engine is loaded while hooks are disabled
-    msgspec = lazy_module("msgspec")
     tool_limits = lazy_module("hookline.engine.selection")
 
 
@@ -286,9 +283,7 @@ class SessionEvents:
         """Logs a record under this session."""
         with suppress(Exception):  # a decision takes effect even if it can't be logged
             if (system := self._engine.system) is not None:
-                system.start()
-                facts = {"session": self.facts.session_id, "agent": self.facts.agent}
-                system.get_log().write(msgspec.structs.replace(record, **facts))
+                system.log_in_session(record, self.facts.session_id, self.facts.agent)
 
     async def _fire(
         self,

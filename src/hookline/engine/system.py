@@ -29,7 +29,7 @@ from hookline.protocol.constants import DEFAULT_MAX_WARM, Decider, FiredBy, Hook
 from hookline.protocol.events import HookEventName, SessionFacts
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.observer import HookObserver
-from hookline.protocol.records import Consent, FaultRecord, LogLevel, SettingsRecord, hook_place
+from hookline.protocol.records import Consent, FaultRecord, LogLevel, LogRecord, SettingsRecord, hook_place
 from hookline.protocol.text.secret_names import SECRET_NAMES
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
 from hookline.runners.background import BACKGROUND
@@ -185,6 +185,12 @@ class HookSystem:
     def get_log(self) -> HookLogger:
         """Where everything about hooks is written."""
         return self._ready().log
+
+    def log_in_session(self, record: LogRecord, session: str, agent: str | None = None) -> None:
+        """Log a record that a program made in one of its sessions, with the source that events have."""
+        self.start()
+        facts = {"session": session, "agent": agent or self._agent, "fired_by": self._fired_by.value}
+        self.get_log().write(msgspec.structs.replace(record, **facts))
 
     def get_status(self) -> HookSystemStatus:
         """Whether the system is ready and how many hooks it knows; allowed at any time."""

@@ -93,7 +93,8 @@ def test_the_answer_is_logged(
     word = "yes" if answer else "no"
     (event,) = [one for one in records() if one["kind"] == "event" and one["event"] == "BeforeTool"]
     (found,) = [one for one in records() if one["kind"] == "answer"]
-    assert (found["fire"], found["session"]) == (event["fire"], event["session"])
+    facts = ("fire", "session", "firedBy", "project")
+    assert [found.get(name) for name in facts] == [event.get(name) for name in facts]
     assert (found["answer"], found["asked"], found["by"], found["blocked"]) == (word, asked, ["g"], not answer)
     assert (found["event"], found["subject"], found["call"], found["reason"]) == ("BeforeTool", "t", "ls", "ok?")
     said = f"{asked} answered {word} (asked by g)"
@@ -103,8 +104,8 @@ def test_the_answer_is_logged(
     assert main(["log", found["fire"]]) == 0
     assert f"answer    {word}\n  asked     {asked}" in capsys.readouterr().out
     shown = [row for row in timeline(log_path(None), {})["rows"] if row["kind"] == "answer"]
-    assert [(row["outcome"], row["message"]) for row in shown] == [
-        ("allowed" if answer else "blocked", f"BeforeTool t: {said}")
+    assert [(row["outcome"], row["by"], row["message"]) for row in shown] == [
+        ("allowed" if answer else "blocked", (asked,), f"BeforeTool t: {said}")
     ]
     assert [row["kind"] for row in story(log_path(None), found["session"], None)["rows"]].count("answer") == 1
     assert [row["answer"] for row in whole_event(log_path(None), found["fire"])["others"] if "answer" in row] == [word]

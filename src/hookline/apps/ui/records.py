@@ -129,6 +129,8 @@ def row_of(entry: LogEntry) -> Row:
     row["outcome"] = outcome_word(entry)
     row["isRewritten"] = entry.kind == "event" and bool(entry.effect)
     row["asker"] = entry.shown_asker
+    if entry.asked is not None:  # the user decided, not the hooks that wanted the question
+        row["by"] = (entry.asked,)
     return row
 
 

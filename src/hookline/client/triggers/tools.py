@@ -15,8 +15,6 @@ from hookline.protocol.events import HookEventName
 from hookline.stderr import warn_user
 
 if TYPE_CHECKING:
-    import msgspec
-
     from hookline.client.config import Config
     from hookline.engine import event_table
     from hookline.engine.system import HookSystem
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from hookline.protocol.results import DefaultHookOutput
     from hookline.protocol.verdict import Verdict
 else:  # nothing of the engine is loaded while hooks are disabled
-    msgspec = lazy_module("msgspec")
     event_table = lazy_module("hookline.engine.event_table")
 
 __all__ = [
@@ -157,8 +154,7 @@ def write_in_session(config: "Config", system: "HookSystem | None", record: "Log
     """Logs a record under the session of the program."""
     with suppress(Exception):  # a decision takes effect even if it can't be logged
         if system is not None:
-            system.start()
-            system.get_log().write(msgspec.structs.replace(record, session=config.get_session_id()))
+            system.log_in_session(record, config.get_session_id())
 
 
 def _program(
