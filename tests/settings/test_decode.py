@@ -472,6 +472,24 @@ def test_a_projects_extension_needs_trust_too() -> None:
 
 
 @pytest.mark.parametrize(
+    "hook",
+    [
+        {"type": "command", "command": "guard"},
+        {"type": "http", "url": "http://127.0.0.1/"},
+        {"type": "plugin", "plugin": "a:b"},
+        {"type": "remote", "subject": "dlp"},
+        {"type": "prompt"},
+    ],
+    ids=lambda hook: hook["type"],
+)
+def test_a_hook_without_a_name_is_disabled_by_the_name_that_is_shown(hook: dict[str, Any]) -> None:
+    """`hookline disable` writes that name into the settings."""
+    (shown,) = decode_settings([layer(before_tool(hook))]).hooks
+    (entry,) = decode_settings([layer({**before_tool(hook), "hooksConfig": {"disabled": [shown.label]}})]).hooks
+    assert (shown.enabled, entry.enabled) == (True, False)
+
+
+@pytest.mark.parametrize(
     ("disabling", "guarded", "disabled_by"),
     [
         (ConfigSource.USER, ConfigSource.USER, "user.json"),

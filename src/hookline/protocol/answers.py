@@ -412,12 +412,11 @@ def _read_value(name: str, expected: type, kind: str, prefix: str, given: Any, c
 
 
 def _check_place(name: str, prefix: str, given: Any, complaints: list[_Complaint]) -> None:
-    if prefix and name in _COMMON_FIELDS:
-        leaves_doubt = given is not None and _TOP.get(name, ("", str, ""))[2] == "decision"
-        shown = f" {quoted(given)}" if leaves_doubt else ""
-        complaints.append((f"{prefix}{name}{shown} is read only at the top level", leaves_doubt))
-    elif not prefix and name in _SPECIFIC:
-        leaves_doubt = given is not None and _SPECIFIC[name][2] == "decision"
-        shown = f" {quoted(given)}" if leaves_doubt else ""
-        text = f"{name}{shown} is at the top level; it is read only inside hookSpecificOutput"
-        complaints.append((text, leaves_doubt))
+    """Report a field that belongs into the other object."""
+    table = _TOP if prefix else _SPECIFIC
+    if name not in table and not (prefix and name == "hookSpecificOutput"):
+        return
+    leaves_doubt = given is not None and table.get(name, ("", str, ""))[2] == "decision"
+    shown = f" {quoted(given)}" if leaves_doubt else ""
+    where = "is at the top level; it is read only inside hookSpecificOutput"
+    complaints.append((f"{prefix}{name}{shown} {'is read only at the top level' if prefix else where}", leaves_doubt))

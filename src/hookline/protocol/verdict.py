@@ -374,14 +374,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
             decision = None
         specific: dict[str, Any] = {
             "additionalContext": self.context,
-            "tool_input": self.arguments,
+            **(self.effect or {}),
             # All arguments, so that an argument which a hook removed is also removed here.
             "replacesInput": None if self.arguments is None else True,
-            "tool_output": self.tool_output,
-            "llm_request": self.request,
-            "llm_response": self.response,
-            "toolConfig": None if self.tools is None else self.tools.to_dict(),
-            "prompt": self.prompt,
             "clearContext": self.clear_context or None,
         }
         given = {name: value for name, value in specific.items() if value is not None}

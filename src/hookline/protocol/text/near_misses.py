@@ -41,19 +41,11 @@ _NO_KEYS = frozenset(
 )
 _NO_VALUES = frozenset(
     {
-        *_NO,
-        *("no", "n", "false", "0", "off", "never", "fail", "failed", "failure", "unsafe", "dangerous", "disallow"),
-        *(
-            "disallowed",
-            "prohibited",
-            "unauthorized",
-            "malicious",
-            "invalid",
-            "not allowed",
-            "not ok",
-            "abort",
-            "cancel",
-        ),
+        *(*_NO, "not allowed", "not ok"),
+        *"""
+        no n false 0 off never fail failed failure unsafe dangerous disallow disallowed prohibited unauthorized
+        malicious invalid abort cancel
+        """.split(),
     }
 )
 _HARMLESS = frozenset({"", "none", "null", "no", "n", "false", "0", "off", "ok"})

@@ -300,9 +300,6 @@ class HookReader:
         mode = hook.mode or group.mode or HookMode.ENFORCE
         if hook.required and mode is not HookMode.ENFORCE:
             self._problems.warn((*path, "required"), f"has no effect while mode is {mode}: the hook blocks nothing")
-        label = hook.name or hook.command or hook.plugin or hook.url or hook.type
-        if hook.type == "remote" and not hook.name:
-            label = f"remote {hook.subject}"
         location = show_path(path)
         keys = DialectKeys(raw, hook, event, context.dialect, path, self._problems)
         limits, why_limits = read_limits(raw.get("limits"), hook, (*path, "limits"), self._problems)
@@ -321,8 +318,8 @@ class HookReader:
             matcher=group.matcher,
             sequential=bool(group.sequential),
             disabled_by=self.silenced_by
-            or self.disabled.get(label)
-            or self._left_out(hook.rollout or group.rollout, label, path)
+            or self.disabled.get(hook.label)
+            or self._left_out(hook.rollout or group.rollout, hook.label, path)
             or (None if hook.enabled else f"{context.origin}: {location}.enabled"),
             env=env,
             # A typo in such an option must not allow what the guard would have blocked.
@@ -360,9 +357,10 @@ class HookReader:
         is_known = table is not None and context.event in table.without_counterpart
         report = self._problems.warn if is_known else self._problems.error
         report(path, reason)
-        label = hook.name or hook.command or hook.url or f"{hook.type} hook"
         self.unused.append(
-            UnusedHook(event=context.event, label=label, origin=context.origin, location=show_path(path), reason=reason)
+            UnusedHook(
+                event=context.event, label=hook.label, origin=context.origin, location=show_path(path), reason=reason
+            )
         )
 
     def _drop_hook(

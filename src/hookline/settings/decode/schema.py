@@ -175,6 +175,13 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
     ] = None
     shell: Annotated[str | None, about("With the dialect claude: the shell that reads the command.")] = None
 
+    @property
+    def label(self) -> str:
+        """The hook's name in messages and in hooksConfig.disabled."""
+        if self.type == "remote" and not self.name:
+            return f"remote {self.subject}"
+        return self.name or self.command or self.plugin or self.url or f"{self.type} hook"
+
 
 class HookGroupSettings(msgspec.Struct, kw_only=True, rename="camel"):
     """Hooks that share a matcher."""
