@@ -10,8 +10,9 @@ from functools import lru_cache
 from itertools import pairwise
 
 from hookline.protocol.constants import PROJECT_DIR_VARIABLES
+from hookline.shell.expansions import braced, patterns_of, unescaped
 from hookline.shell.lexer import read_script, splice
-from hookline.shell.pieces import Item, Text, Word
+from hookline.shell.pieces import Item, Piece, Text, Word
 
 COMMAND_KEYS = frozenset(
     ("command", "cmd", "commands", "script", "shell_command", "bash", "commandline", "command_line")
@@ -20,6 +21,7 @@ COMMAND_KEYS = frozenset(
 
 # With a limit, or many open braces would take the square of their number.
 _VARIABLE = re.compile(r"\$(?:\{(\w+)[^}]{0,200}\}|(\w+))")
+_MOST_WORDS = 64
 _JOINTS = re.compile(r"[=:,@+]")
 _NEEDS_A_SHELL = re.compile(r"[\s\"'\\;&|<>()]")
 _MODULE_OPTION = re.compile(r"-[A-Za-z]*?m(.*)", re.DOTALL)
@@ -173,7 +175,7 @@ class _Words:
         for before, text, item, after in zip(("", *items), texts, items, (*items[1:], ""), strict=False):
             if isinstance(item, str):
                 continue
-            self._texts[text] = None
+            self._texts |= dict.fromkeys(_words_of(text))
             if is_run:
                 self._run.append((item, text))
                 if loads_modules and _text(before) in _LOADING_OPTIONS and _is_package(text):
@@ -228,10 +230,20 @@ class _Words:
 
 def _text(item: Item) -> str:
     """The word without its quotes; variables stay, and other expansions are left out."""
-    pieces = () if isinstance(item, str) else item.pieces
-    return "".join(
-        piece.text if isinstance(piece, Text) else f"${{{piece.name}}}" if piece.name else "" for piece in pieces
-    )
+    return "" if isinstance(item, str) else "".join(map(_piece_text, item.pieces))
+
+
+def _piece_text(piece: Piece) -> str:
+    if isinstance(piece, Text):
+        return piece.text
+    if piece.source.startswith("$'"):
+        return unescaped(piece.source[2:-1])
+    return f"${{{piece.name}}}" if piece.name else ""
+
+
+def _words_of(text: str) -> tuple[str, ...]:
+    """The word, and those that braces make of it; patterns for all of them where they are many."""
+    return text, *(braced(text, _MOST_WORDS) or patterns_of(text))
 
 
 def _is_package(text: str) -> bool:

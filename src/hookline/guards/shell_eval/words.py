@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 from hookline.protocol.text.secret_names import is_secret_variable
+from hookline.shell.expansions import braced, unescaped
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Expansion, Item, Piece, Text, Word
 
@@ -31,13 +32,10 @@ _LONGEST_NAME = 128
 _OTHER_HOME = re.compile(r"~([a-z_][a-z0-9_-]*)(?=/|$)")
 _STACKED = re.compile(r"~(?:-|[+-]?\d+)(?=/|$)")
 _BLANKS = " \t\n"
-_BRACES = re.compile(r"\{(?:([^{},]*(?:,[^{},]*)+)|(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.(-?\d{1,4}))?)\}")
 # An operator that writes to a variable in a calculation.
 _COUNTED = re.compile(
     r"(?<!\w)([A-Za-z_]\w*)(?:\[[^][]*\])?\s*(?:\+\+|--|(?:<<|>>|[-+*/%&|^])?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)"
 )
-_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
-_ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _DEFAULT = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*:?[-=]")
 
 # Gives the values that a variable may have, or the output of commands; None where that is not known.
@@ -108,7 +106,8 @@ class Expander:
         if isinstance(piece, Text):
             if piece.quote:
                 return [(piece.text, False)]
-            return [(text, False) for text in _braced(self._with_home(piece.text) if is_first else piece.text)]
+            text = self._with_home(piece.text) if is_first else piece.text
+            return [(each, False) for each in braced(text, _MOST_VALUES) or (UNKNOWN,)]
         may_split = not piece.quote
         if may_split and UNKNOWN in self._blanks():
             # Nobody knows where the words end.
@@ -129,7 +128,7 @@ class Expander:
         source = piece.source
         self._spend(_EXPANSION if piece.is_plain else 2 * _EXPANSION)
         if source.startswith("$'"):
-            return (_ansi(source[2:-1]),)
+            return (unescaped(source[2:-1]),)
         if _is_commands(piece):
             output = self._output(_items_of(piece), source[0])
             return (UNKNOWN if output is None else output.rstrip("\n"),)
@@ -210,40 +209,3 @@ def _split(parts: tuple[tuple[str, bool], ...], blanks: str) -> Iterator[str]:
         has_text = current != ""
     if has_text or not parts:
         yield current
-
-
-def _braced(text: str) -> list[str]:
-    """The words that `{a,b}` and `{1..3}` make of a text; more than a few are not known."""
-    words = [text]
-    while (found := _BRACES.search(words[0])) is not None:
-        parts = _parts(found)
-        pairs = [(word, each) for word in words if (each := _BRACES.search(word)) is not None]
-        words = [word[: each.start()] + part + word[each.end() :] for word, each in pairs for part in parts]
-        if len(words) > _MOST_VALUES:
-            return [UNKNOWN]
-    return words
-
-
-def _parts(found: re.Match[str]) -> list[str]:
-    """The replacements for one pair of braces."""
-    if found[1] is not None:
-        return found[1].split(",")
-    is_number = found[2].lstrip("-").isdigit()
-    if is_number != found[3].lstrip("-").isdigit():
-        return [UNKNOWN]
-    first, last = (int(found[2]), int(found[3])) if is_number else (ord(found[2]), ord(found[3]))
-    step = max(1, abs(int(found[4] or 1)))
-    numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-    if len(numbers) > _MOST_VALUES:
-        return [UNKNOWN]
-    return [str(each) if is_number else chr(each) for each in numbers]
-
-
-def _ansi(text: str) -> str:
-    def decoded(found: re.Match[str]) -> str:
-        code = found[1] or found[2] or found[3]
-        if code:
-            return chr(min(int(code, 16), 0x10FFFF))
-        return chr(int(found[4], 8) & 0xFF) if found[4] else _ANSI_LETTERS.get(found[5], found[5])
-
-    return _ANSI.sub(decoded, text)
