@@ -154,8 +154,8 @@ def test_doctor_says_that_the_credentials_have_expired(
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps({"hooksConfig": {"fleet": fleet}}))
     main(["doctor", "--json"])
-    signs = json.loads(capsys.readouterr().out)["checks"]
-    (message,) = [sign["message"] for sign in signs if sign["about"] == "fleet"]
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    (message,) = [check["message"] for check in checks if check["about"] == "fleet"]
     assert "expired on 2023-11-14" in message
 
 

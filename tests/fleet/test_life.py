@@ -417,11 +417,11 @@ def test_serve_and_doctor_know_whether_the_log_is_sent(
     def record() -> list[tuple[str, str]]:
         capsys.readouterr()
         main(["doctor", "--json"])
-        signs = json.loads(capsys.readouterr().out)["signs"]
-        return [(sign["health"], sign["message"]) for sign in signs if sign["about"] == "record"]
+        checks = json.loads(capsys.readouterr().out)["checks"]
+        return [(check["severity"], check["message"]) for check in checks if check["about"] == "record"]
 
-    ((health, message),) = record()
-    assert health == "odd"
+    ((severity, message),) = record()
+    assert severity == "warning"
     assert "no service sends the log; record 0 of 0 was sent last; 0 bytes of at most 256 MiB wait" in message
     assert "hookline fleet run" in message
     write_log(default_log_path(), range(1, 6))
@@ -432,8 +432,8 @@ def test_serve_and_doctor_know_whether_the_log_is_sent(
     assert thread is not None
     try:
         wait_until(lambda: is_sent(default_log_path()))
-        ((health, message),) = record()
-        assert (health, "a service sends the log" in message) == ("good", True)
+        ((severity, message),) = record()
+        assert (severity, "a service sends the log" in message) == ("ok", True)
         wait_until(lambda: _ALL_SENT.search(record()[0][1]))
     finally:
         thread.stop()

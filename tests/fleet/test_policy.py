@@ -119,7 +119,7 @@ def test_a_change_reaches_a_follower(company: Company, nats: NatsServer) -> None
 
     async def work() -> None:
         async with Following(company, nats).running() as following:
-            await until(lambda: following.has_said("has no bucket"))
+            await until(lambda: following.has_said("the server does not have it"))
             for version in (1, 2, 3):
                 assert await put(nats, company, company.bundle(version=version)) == ("bundle.all",)
                 await until(partial(_has_version, company, version))

@@ -29,9 +29,9 @@ def run(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ru
     return call
 
 
-def signs(report: Any) -> list[tuple[str, str]]:
+def fleet_checks(report: Any) -> list[tuple[str, str]]:
     """Return the messages of doctor about the fleet."""
-    return [(sign["health"], sign["message"]) for sign in report["signs"] if sign["about"] == "fleet"]
+    return [(check["severity"], check["message"]) for check in report["checks"] if check["about"] == "fleet"]
 
 
 def test_doctor_finds_the_server_and_the_worker(nats: NatsServer, tmp_path: Path, run: Run) -> None:
@@ -41,14 +41,14 @@ def test_doctor_finds_the_server_and_the_worker(nats: NatsServer, tmp_path: Path
     unknown = "it does not ask who connects, so workers are not told who asks"
     nobody = "nobody answers remote hooks about dlp: no worker is there; start one: hookline fleet worker --subject dlp"
     code, report = run(fleet, "doctor")
-    assert (code, signs(report)) == (1, [("good", f"{accepts}; {unknown}"), ("bad", nobody)])
+    assert (code, fleet_checks(report)) == (1, [("ok", f"{accepts}; {unknown}"), ("error", nobody)])
     worker = WorkerProcess(tmp_path / "w", fleet, guard("touch ran"))
     try:
         worker.wait()
         code, report = run(fleet, "doctor")
     finally:
         worker.end()
-    assert signs(report)[1:] == [("good", f"worker {worker.name} would answer remote hooks about dlp")]
+    assert fleet_checks(report)[1:] == [("ok", f"worker {worker.name} would answer remote hooks about dlp")]
     assert not (tmp_path / "w/ran").exists()
 
 
@@ -56,8 +56,8 @@ def test_doctor_says_that_the_server_is_not_there(run: Run) -> None:
     """With the address, and as bad as it is."""
     port = free_port()
     _, report = run({"servers": [f"nats://127.0.0.1:{port}"]}, "doctor")
-    ((health, message),) = signs(report)
-    assert (health, f"127.0.0.1:{port} can't be reached" in message) == ("bad", True)
+    ((severity, message),) = fleet_checks(report)
+    assert (severity, f"127.0.0.1:{port} can't be reached" in message) == ("error", True)
 
 
 def test_list_explain_and_check_show_it(run: Run) -> None:

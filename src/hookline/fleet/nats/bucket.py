@@ -5,25 +5,19 @@ message, so that a machine needs two permissions and no consumer, and none that 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.errors import HooklineError
 from hookline.extensions import lazy_module
 from hookline.fleet.names import UnreachableError
 from hookline.fleet.nats.connection import ANSWER_S
-from hookline.fleet.nats.jetstream import make_stream, stored
+from hookline.fleet.nats.jetstream import make_stream, refused, store, stored
 
 if TYPE_CHECKING:
-    from nats import errors as nats_errors
     from nats.aio.client import Client
     from nats.js import api as js_api
-    from nats.js import errors as js_errors
 else:
     js_api = lazy_module("nats.js.api")
-    js_errors = lazy_module("nats.js.errors")
-    nats_errors = lazy_module("nats.errors")
 
 _WRONG_LAST_SEQUENCE = 10071
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
@@ -31,10 +25,6 @@ _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 
 class ConflictError(HooklineError):
     """Another writer has changed the value."""
-
-
-class NoBucketError(UnreachableError):
-    """The server does not have the bucket, or no server that keeps it runs."""
 
 
 class Value(NamedTuple):
@@ -79,9 +69,12 @@ async def make_bucket(client: "Client", name: str, *, history: int, replicas: in
 
 async def value_of(bucket: Bucket, key: str) -> Value | None:
     """The latest value; None if there never was one."""
-    async with _answers(bucket, key):
-        subject = f"$JS.API.DIRECT.GET.{bucket.stream}.{bucket.subject(key)}"
-        message = await bucket.client.request(subject, b"", timeout=ANSWER_S)
+    subject = f"$JS.API.DIRECT.GET.{bucket.stream}.{bucket.subject(key)}"
+    try:
+        async with asyncio.timeout(2 * ANSWER_S):
+            message = await bucket.client.request(subject, b"", timeout=ANSWER_S)
+    except Exception as error:
+        raise refused(f"{key} of the bucket {bucket.name}", error) from error
     headers = message.headers or {}
     if "Nats-Sequence" not in headers:
         return None
@@ -101,14 +94,11 @@ async def set_value(bucket: Bucket, key: str, data: bytes) -> None:
 
 async def _put(bucket: Bucket, key: str, data: bytes, headers: dict[str, str]) -> int:
     try:
-        async with _answers(bucket, key):
-            jetstream = bucket.client.jetstream(timeout=ANSWER_S)
-            return (await jetstream.publish(bucket.subject(key), data, headers=headers or None)).seq
+        return await store(bucket.client, bucket.subject(key), data, headers)
     except UnreachableError as error:
-        if isinstance(error.__cause__, js_errors.APIError) and error.__cause__.err_code == _WRONG_LAST_SEQUENCE:
-            raise ConflictError(
-                f"{key} was changed by another user at the same time; check it and try again"
-            ) from error
+        if getattr(error.__cause__, "err_code", None) == _WRONG_LAST_SEQUENCE:
+            why = f"{key} was changed by another user at the same time; check it and try again"
+            raise ConflictError(why) from error
         raise
 
 
@@ -129,24 +119,3 @@ async def latest_values(client: "Client", name: str) -> list[Latest]:
         async for message in stored(client, bucket.stream, [bucket.subject(">")])
         if "KV-Operation" not in message.headers
     ]
-
-
-@asynccontextmanager
-async def _answers(bucket: Bucket, key: str) -> AsyncIterator[None]:
-    """Turn every reason for a missing answer into one error."""
-    try:
-        async with asyncio.timeout(2 * ANSWER_S):
-            yield
-    except (nats_errors.NoRespondersError, js_errors.NoStreamResponseError) as error:
-        remedy = "an administrator runs: hookline fleet run --setup"
-        why = f"it has no bucket {bucket.name} ({remedy}), or too few servers run"
-        raise NoBucketError(f"the server does not answer about {key}: {why}") from error
-    except nats_errors.MaxPayloadError as error:
-        raise UnreachableError(
-            f"{key} is larger than the server takes; raise its max_payload, or make it smaller"
-        ) from error
-    except (TimeoutError, nats_errors.Error, OSError) as error:
-        text = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
-        raise UnreachableError(
-            f"the server does not answer about {key} ({text}); check that it runs, and lets this user ask"
-        ) from error

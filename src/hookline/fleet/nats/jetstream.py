@@ -12,6 +12,7 @@ from hookline.fleet.names import UnreachableError
 from hookline.fleet.nats.connection import ANSWER_S, end_if_cancelled
 
 if TYPE_CHECKING:
+    from nats import errors as nats_errors
     from nats.aio.client import Client
     from nats.aio.msg import Msg
     from nats.js import api as js_api
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 else:
     js_api = lazy_module("nats.js.api")
     js_errors = lazy_module("nats.js.errors")
+    nats_errors = lazy_module("nats.errors")
 
 _BATCH = 256
 _BATCH_BYTES = 8 * 1024 * 1024
@@ -36,6 +38,10 @@ _PROTECTIONS: Mapping[str, Any] = {
 }
 """The options of every stream: a writer of one subject must not be able to remove messages of another, and reading
 needs no consumer, which could deliver to any subject in the server's name."""
+
+
+class NoStreamError(UnreachableError):
+    """The server does not have the stream or bucket, or no server that keeps it runs."""
 
 
 class Stored(NamedTuple):
@@ -68,19 +74,21 @@ async def make_stream(client: "Client", name: str, subjects: Sequence[str], **li
         if any(bool(getattr(there, option)) is not value for option, value in _PROTECTIONS.items()):
             await jetstream.update_stream(there.evolve(**_PROTECTIONS))
     except (js_errors.APIError, OSError, TimeoutError) as error:
-        raise _refused(f"the stream {name}", error) from error
+        raise refused(f"the stream {name}", error) from error
     return False
 
 
-async def store(client: "Client", subject: str, data: bytes, headers: Mapping[str, str]) -> None:
-    """Returns when a stream has stored the message; UnreachableError if none has within some seconds."""
+async def store(client: "Client", subject: str, data: bytes, headers: Mapping[str, str]) -> int:
+    """Return the number of the message when a stream has stored it; UnreachableError if none has in time."""
     if not client.is_connected:
         # The client would keep the message and send it later, behind our back.
         raise UnreachableError("there is no connection to the server")
     try:
-        await client.jetstream(timeout=ANSWER_S).publish(subject, data, headers=dict(headers))
+        async with asyncio.timeout(2 * ANSWER_S):
+            stored_as = await client.jetstream(timeout=ANSWER_S).publish(subject, data, headers=dict(headers) or None)
     except Exception as error:
-        raise _refused(f"{subject}", error) from error
+        raise refused(subject, error) from error
+    return stored_as.seq
 
 
 async def stored(
@@ -142,9 +150,9 @@ async def _next_batch(client: "Client", stream: str, request: Mapping[str, Any])
     except TimeoutError as error:
         if found:
             raise UnreachableError(f"the stream {stream} stopped in the middle: no answer; try again") from error
-        raise _refused(f"the stream {stream}", error) from error
+        raise refused(f"the stream {stream}", error) from error
     except Exception as error:
-        raise _refused(f"the stream {stream}", error) from error
+        raise refused(f"the stream {stream}", error) from error
 
 
 def _covering(subjects: Sequence[str]) -> str:
@@ -160,13 +168,15 @@ def _stored(message: "Msg") -> Stored:
     return Stored(headers[_SUBJECT], message.data, headers, int(headers[_SEQUENCE]), seconds)
 
 
-def _refused(what: str, error: BaseException) -> UnreachableError:
+def refused(what: str, error: BaseException) -> UnreachableError:
+    """Return the error for a request that a server did not answer, or answered with this one."""
     if isinstance(error, js_errors.ServiceUnavailableError) and not error.err_code:
         return UnreachableError(f"{what}: the server has no JetStream; start it with: nats-server -js -sd DIRECTORY")
-    if isinstance(error, js_errors.NoStreamResponseError | js_errors.NotFoundError):
-        return UnreachableError(
-            f"{what}: the server does not have it; an administrator runs: hookline fleet run --setup"
-        )
+    if isinstance(error, nats_errors.NoRespondersError | js_errors.NoStreamResponseError | js_errors.NotFoundError):
+        remedy = "an administrator runs: hookline fleet run --setup"
+        return NoStreamError(f"{what}: the server does not have it ({remedy}), or too few servers run")
+    if isinstance(error, nats_errors.MaxPayloadError):
+        return UnreachableError(f"{what} is larger than the server takes; raise its max_payload, or make it smaller")
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
         return UnreachableError(f"{what}: no answer within {ANSWER_S:g} s; does the server let this user ask?")
     reason: Any = getattr(error, "description", None) or str(error) or type(error).__name__

@@ -9,13 +9,13 @@ from hookline.errors import HooklineError, UsageError
 from hookline.fleet.names import POLICY_BUCKET, token_of
 from hookline.fleet.nats.bucket import (
     Bucket,
-    NoBucketError,
     Value,
     make_bucket,
     put_value,
     value_of,
     values_before,
 )
+from hookline.fleet.nats.jetstream import NoStreamError
 from hookline.fleet.policy.documents import ALL_TEAMS, Document, PolicyError, SignedDocument, read_signed, signer_of
 from hookline.fleet.policy.store import DocumentKind, check_unexpired
 
@@ -72,7 +72,7 @@ async def publish(
     found = dict(zip(_keys_of(document), document.teams, strict=True))
     try:
         missing = {key: place for key in found if (place := await _place_in(bucket, key, data, keys)) is not None}
-    except NoBucketError:
+    except NoStreamError:
         await make_bucket(client, POLICY_BUCKET, history=HISTORY, replicas=replicas)
         missing = {key: _KeyPlace(None, 0) for key in found}
     for key, place in list(missing.items()):
@@ -134,7 +134,7 @@ def _how_far(teams: Mapping[str, str], missing: Collection[str]) -> str:
 
 async def latest(client: "Client", kind: DocumentKind, team: str, keys: Collection[str]) -> Published | None:
     """The newest document of a team that one of these keys signed, whatever was stored after it."""
-    with suppress(NoBucketError):
+    with suppress(NoStreamError):
         value = await value_of(Bucket(client, POLICY_BUCKET), key_of(kind, team))
         if value is None:
             return None
@@ -146,7 +146,7 @@ async def latest(client: "Client", kind: DocumentKind, team: str, keys: Collecti
 
 async def all_before(client: "Client", kind: DocumentKind, team: str, keys: Collection[str]) -> list[Published]:
     """Every document of a team that the bucket still has and one of these keys signed, oldest first."""
-    with suppress(NoBucketError):
+    with suppress(NoStreamError):
         values = await values_before(Bucket(client, POLICY_BUCKET), key_of(kind, team))
         return [read for value in values if (read := _read(value.data, keys)) is not None]
     return []
@@ -155,7 +155,7 @@ async def all_before(client: "Client", kind: DocumentKind, team: str, keys: Coll
 async def signers(client: "Client", teams: Collection[str]) -> set[str]:
     """The keys that signed what these teams have now."""
     found: set[str] = set()
-    with suppress(NoBucketError):
+    with suppress(NoStreamError):
         for key in (key_of(kind, team) for kind in DocumentKind for team in teams):
             if (value := await value_of(Bucket(client, POLICY_BUCKET), key)) is not None:
                 with suppress(PolicyError):

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.errors import HooklineError
 from hookline.fleet.names import POLICY_BUCKET, NoClientError, ServerAddress, UnreachableError
-from hookline.fleet.nats.bucket import Bucket, NoBucketError, value_of
+from hookline.fleet.nats.bucket import Bucket, value_of
 from hookline.fleet.nats.connection import ANSWER_S, BACK, LOST, close, connect, end_if_cancelled
+from hookline.fleet.nats.jetstream import NoStreamError
 from hookline.fleet.policy.bucket import keys_for, subject_of
 from hookline.fleet.policy.documents import ALL_TEAMS, LessSpecificError, PolicyError
 from hookline.fleet.policy.store import DocumentKind, PolicyStore, Taken
@@ -70,6 +71,7 @@ class Follower:
         """The keys whose document is in force here, and its file."""
         self._last_problem = ""
         self._is_leaving = False
+        self._lacks_bucket = False
         self._is_late = False
         """Whether something could not be put in force, for a reason that may pass."""
 
@@ -157,11 +159,13 @@ class Follower:
         """Take new documents, and return how many there were."""
         bucket = Bucket(client, POLICY_BUCKET)
         try:
-            return sum([await self._look_at(bucket, key) for key in self._keys])
-        except NoBucketError as error:
+            new = sum([await self._look_at(bucket, key) for key in self._keys])
+        except NoStreamError as error:
             self._report_problem(str(error))
-            self._is_late = True
+            self._is_late = self._lacks_bucket = True
             return 0
+        self._lacks_bucket = False
+        return new
 
     async def _look_at(self, bucket: Bucket, key: str) -> int:
         value = await value_of(bucket, key)
@@ -211,7 +215,7 @@ class Follower:
             self._tell(PolicyUpdate(f"policy: {words}; what is in force stays", is_problem=True))
 
     def _report_back(self) -> None:
-        if self._last_problem and "it has no bucket" not in self._last_problem:
+        if self._last_problem and not self._lacks_bucket:
             self._tell(PolicyUpdate(f"policy: connected to {self._server.shown} again"))
             self._last_problem = ""
 
