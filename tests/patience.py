@@ -3,10 +3,11 @@
 import asyncio
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 LONG_S = 45.0
 """Below the time limit of a test, so that the message is ours."""
@@ -14,9 +15,9 @@ LONG_S = 45.0
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], what: str = "it") -> T:
+def until(condition: Callable[[], T], what: str = "it", within_s: float = LONG_S) -> T:
     """Waits until this gives something true, and returns that."""
-    deadline = time.monotonic() + LONG_S
+    deadline = time.monotonic() + within_s
     while not (found := condition()):
         assert time.monotonic() < deadline, f"{what} did not happen"
         time.sleep(0.01)
@@ -30,6 +31,16 @@ async def until_async(condition: Callable[[], T], what: str = "it") -> T:
         assert time.monotonic() < deadline, f"{what} did not happen"
         await asyncio.sleep(0.005)
     return found
+
+
+def run_async(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run an asynchronous test in an event loop."""
+
+    @wraps(test)
+    def run(*given: Any, **named: Any) -> None:
+        asyncio.run(test(*given, **named))
+
+    return run
 
 
 def is_alive(pid: int) -> bool:

@@ -6,13 +6,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import patience
 from tests.fleet.company import Company, Machine, settings
 from tests.fleet.server import NatsServer
 
@@ -20,15 +21,8 @@ from hookline.apps.cli.main import main
 from hookline.fleet.names import POLICY_BUCKET, ServerAddress
 from hookline.fleet.nats.connection import connected
 
+until = partial(patience.until, within_s=60.0)
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(170)]
-WITHIN_S = 60.0
-
-
-def wait_until(is_so: Callable[[], object]) -> None:
-    end = time.monotonic() + WITHIN_S
-    while not is_so():
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.1)
 
 
 @contextmanager
@@ -46,7 +40,7 @@ def following() -> Iterator["subprocess.Popen[bytes]"]:
 def publishes(company: Company, file: Path, version: int) -> None:
     """Publish, and repeat with the same file if the cluster has just lost its leader."""
     file.write_bytes(company.signed(company.bundle(settings(f"echo v{version} >&2; exit 2"), version)).to_bytes())
-    wait_until(lambda: main(["fleet", "policy", "publish", str(file), "--replicas", "3"]) == 0)
+    until(lambda: main(["fleet", "policy", "publish", str(file), "--replicas", "3"]) == 0)
 
 
 def has_three_copies(cluster: list[NatsServer]) -> bool:
@@ -78,12 +72,12 @@ def test_a_policy_reaches_a_machine_whichever_node_is_lost(
 
     with following() as follower:
         publishes(company, tmp_path / "policy.json", 1)
-        wait_until(lambda: enforces(1))
+        until(lambda: enforces(1))
         for version, node in enumerate(cluster, start=2):
-            wait_until(lambda: has_three_copies(cluster))
+            until(lambda: has_three_copies(cluster))
             node.kill()
             publishes(company, tmp_path / "policy.json", version)
-            wait_until(lambda version=version: enforces(version))  # type: ignore[misc]
+            until(lambda version=version: enforces(version))  # type: ignore[misc]
             node.start()
         assert follower.poll() is None
     machine.close()
@@ -101,7 +95,7 @@ def test_a_lone_node_confirms_nothing_and_the_policy_stays(
     machine, file = Machine(project), tmp_path / "policy.json"
     publishes(company, file, 1)
     assert main(["fleet", "policy", "pull"]) == 0
-    wait_until(lambda: has_three_copies(cluster))
+    until(lambda: has_three_copies(cluster))
     for node in cluster[1:]:
         node.kill()
     file.write_bytes(company.signed(company.bundle(settings("echo v2 >&2; exit 2"), 2)).to_bytes())
@@ -111,7 +105,7 @@ def test_a_lone_node_confirms_nothing_and_the_policy_stays(
     assert machine.fires().reason == "v1"
     for node in cluster[1:]:
         node.start()
-    wait_until(lambda: main(["fleet", "policy", "publish", str(file)]) == 0)
-    wait_until(lambda: main(["fleet", "policy", "pull"]) == 0)
-    wait_until(lambda: machine.fires().reason == "v2")
+    until(lambda: main(["fleet", "policy", "publish", str(file)]) == 0)
+    until(lambda: main(["fleet", "policy", "pull"]) == 0)
+    until(lambda: machine.fires().reason == "v2")
     machine.close()

@@ -4,7 +4,7 @@ import asyncio
 import json
 import runpy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from tests.authority import Authority
 from tests.fleet.credentials import Operator
 from tests.fleet.server import NatsServer, find_program
+from tests.patience import run_async, until_async
 
 from hookline.apps.cli.main import main
 from hookline.fleet.names import (
@@ -64,7 +65,8 @@ def refusal(server: ServerAddress) -> str:
     return str(raised.value)
 
 
-def test_credentials_let_in_and_have_the_permissions_of_the_sample(
+@run_async
+async def test_credentials_let_in_and_have_the_permissions_of_the_sample(
     trusting: NatsServer, operator: Operator, tmp_path: Path
 ) -> None:
     """With a JWT a machine may do what its role may in contrib/nats, and nothing else."""
@@ -72,27 +74,16 @@ def test_credentials_let_in_and_have_the_permissions_of_the_sample(
     machine = server_of(trusting, operator.user(tmp_path / "m1.creds", permissions))
     admin = server_of(trusting, operator.user(tmp_path / "admin.creds"), "admin")
     said: list[str] = []
-
-    async def go() -> None:
-        async with connected(admin, "admin") as client:
-            await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, num_replicas=1, max_age=3600, max_bytes=-1)
-        client = await connect(machine, "test", on_change=said.append)
-        try:
-            await store(client, record_subjects("all", "m1")[0], b"x", {})
-            assert said == []
-            await client.publish(record_subjects("all", "m2")[0], b"forged")
-            await until(lambda: any("ermissions violation" in line for line in said))
-        finally:
-            await close(client)
-
-    asyncio.run(go())
-
-
-async def until(is_so: Callable[[], object]) -> None:
-    end = time.monotonic() + WITHIN_S
-    while not is_so():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.02)
+    async with connected(admin, "admin") as client:
+        await make_stream(client, AUDIT_STREAM, AUDIT_SUBJECTS, num_replicas=1, max_age=3600, max_bytes=-1)
+    client = await connect(machine, "test", on_change=said.append)
+    try:
+        await store(client, record_subjects("all", "m1")[0], b"x", {})
+        assert said == []
+        await client.publish(record_subjects("all", "m2")[0], b"forged")
+        await until_async(lambda: any("ermissions violation" in line for line in said))
+    finally:
+        await close(client)
 
 
 def test_expired_credentials_are_named_with_their_date(
@@ -131,12 +122,12 @@ def test_new_credentials_bring_a_connection_back(
         client = await connect(server_of(trusting, file), "test", on_change=said.append)
         try:
             heard = await client.subscribe("a")
-            await until(lambda: any("xpired" in line for line in said))
-            await until(lambda: any("Authorization Violation" in line for line in said))
+            await until_async(lambda: any("xpired" in line for line in said))
+            await until_async(lambda: any("Authorization Violation" in line for line in said))
             file.write_text("a moment without credentials")
-            await until(lambda: any("has no JWT" in line for line in said))
+            await until_async(lambda: any("has no JWT" in line for line in said))
             operator.user(file)
-            await until(lambda: "connected again" in said)
+            await until_async(lambda: "connected again" in said)
             await client.publish("a", b"still subscribed")
             return bytes((await heard.next_msg(timeout=WITHIN_S)).data)
         finally:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import patience
 from tests.fleet.records import (
     audit,
     connected_all,
@@ -37,15 +39,9 @@ from hookline.log.read.verify import log_head
 from hookline.log.write.chain import Link
 from hookline.settings.decode.schema import FleetSettings
 
+until = partial(patience.until, within_s=120.0)
 pytestmark = [pytest.mark.fleet, pytest.mark.timeout(170)]
 MANY = 100_000
-
-
-def wait_until(condition: Callable[[], object], within_s: float = 120.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.05)
 
 
 def service_of(log: Path, *addresses: str) -> Service:
@@ -87,12 +83,12 @@ def test_a_hundred_thousand_records_while_the_server_is_killed_twice(nats: NatsS
     with running(service):
         writer.start()
         for part in (0.2, 0.6):
-            wait_until(lambda part=part: service.sent >= part * MANY)  # type: ignore[misc]
+            until(lambda part=part: service.sent >= part * MANY)  # type: ignore[misc]
             nats.kill()
             time.sleep(1.0)
             nats.start()
         writer.join()
-        wait_until(lambda: service.sent == MANY)
+        until(lambda: service.sent == MANY)
     report = audit(read_all(nats)).sources[0]
     assert (report.records, report.first, report.findings, report.gaps) == (MANY, 1, [], [])
     assert report.last == log_head(log)
@@ -110,10 +106,10 @@ def test_a_service_that_is_killed_goes_on_where_it_ended(nats: NatsServer, own_h
     command = [sys.executable, "-m", "hookline", "fleet", "run"]
     for part in (0.2, 0.5):
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as service:
-            wait_until(lambda part=part: read_progress(log).cursor.seq >= part * MANY / 2)  # type: ignore[misc]
+            until(lambda part=part: read_progress(log).cursor.seq >= part * MANY / 2)  # type: ignore[misc]
             service.kill()
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as service:
-        wait_until(lambda: read_progress(log).cursor.seq == MANY // 2)
+        until(lambda: read_progress(log).cursor.seq == MANY // 2)
         service.terminate()
         assert service.wait(45) == 0
     report = audit(read_all(nats)).sources[0]
@@ -127,13 +123,13 @@ def test_a_frozen_server_holds_nothing_up_and_costs_nothing(nats: NatsServer, tm
     write_log(log, range(1, 11))
     service = service_of(log, nats.address)
     with running(service):
-        wait_until(lambda: service.sent == 10)
+        until(lambda: service.sent == 10)
         nats.freeze()
         write_log(log, range(11, 21))
         time.sleep(7)  # longer than an answer may take
         assert service.sent == 10
         nats.thaw()
-        wait_until(lambda: service.sent == 20)
+        until(lambda: service.sent == 20)
     assert sorted(seqs_in(nats)) == list(range(1, 21))
     assert with_server(nats, lambda client: latest_values(client, MACHINES_BUCKET))
 
@@ -149,18 +145,18 @@ def test_a_cluster_that_loses_a_node_keeps_the_record(cluster: list[NatsServer],
             return False
         return True
 
-    wait_until(is_set_up)
+    until(is_set_up)
     log = tmp_path / "m" / "hooks.jsonl"
     write_log(log, range(1, 501))
     addresses = tuple(server.address for server in cluster)
     service = service_of(log, *addresses)
     with running(service):
-        wait_until(lambda: service.sent == 500)
+        until(lambda: service.sent == 500)
         cluster[1].kill()
         write_log(log, range(501, 1001))
-        wait_until(lambda: service.sent == 1000)
+        until(lambda: service.sent == 1000)
     left = cluster[2]
-    wait_until(lambda: _has_all(left))
+    until(lambda: _has_all(left))
     read: list[Any] = []
 
     def is_read() -> bool:
@@ -170,7 +166,7 @@ def test_a_cluster_that_loses_a_node_keeps_the_record(cluster: list[NatsServer],
             return False
         return True
 
-    wait_until(is_read)
+    until(is_read)
     report = audit(read).sources[0]
     assert (report.records, report.findings) == (1000, [])
     assert ServerAddress(addresses=addresses).shown.count("nats://") == 3

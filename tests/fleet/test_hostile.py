@@ -13,8 +13,8 @@ import pytest
 from tests.fleet.company import Company, Machine
 from tests.fleet.records import shipper, write_log
 from tests.fleet.server import find_program
-from tests.fleet.test_policy import wait_until
 from tests.fleet.test_security import ASK, CONTRIB, REQUEST, Place
+from tests.patience import run_async, until
 
 from hookline.apps.cli.main import main
 from hookline.fleet.names import AUDIT_STREAM, AUDIT_SUBJECTS, MACHINES_BUCKET, POLICY_BUCKET, record_subjects
@@ -203,7 +203,7 @@ def test_a_worker_reaches_no_worker_of_another_subject(place: Place) -> None:
             # Requests of one machine arrive in order.
             await machine.publish(f"hookline.ask.payments.payroll.laptop-7.{REQUEST}", b"last")
             await machine.flush()
-            await asyncio.to_thread(wait_until, lambda: b"last" in got)
+            await asyncio.to_thread(until, lambda: b"last" in got)
         return got
 
     assert asyncio.run(go()) == [b"last"]
@@ -261,7 +261,7 @@ def test_a_full_disk_stops_no_switch(
         assert fleet.switch("agents", "off", "--reason", "incident") == 0
         fleet.pull()
         machine = Machine(project)
-        wait_until(lambda: machine.fires().blocked)
+        until(lambda: machine.fires().blocked)
         machine.close()
     finally:
         place.nats.end()
@@ -359,29 +359,26 @@ RAW_HEADERS = (
 @pytest.mark.attack(
     "30.F13", "a record whose headers look like the end of the stream, or like another machine's record"
 )
-def test_what_a_machine_writes_into_headers_hides_and_forges_nothing(place: Place) -> None:
+@run_async
+async def test_what_a_machine_writes_into_headers_hides_and_forges_nothing(place: Place) -> None:
     """An auditor reads every record behind it, and knows each by the subject that the server vouches for."""
-
-    async def go() -> None:
-        client = await connect(place.server("machine-laptop-7"), "hostile")
-        for header in RAW_HEADERS:
-            for subject in ("hookline.audit.payments.laptop-7", f"$KV.{MACHINES_BUCKET}.payments.laptop-7.eva"):
-                command = f"HPUB {subject} {len(header)} {len(header) + 4}\r\n".encode() + header + b"evil\r\n"
-                await client._send_command(command)
-        await client.flush()
-        await client.close()
-        async with connected(place.server("machine-laptop-8"), "test") as client:
-            await client.jetstream().publish(RECORD, b"behind")
-        async with connected(place.server("auditor-security"), "test") as client:
-            found = [message async for message in stored(client, AUDIT_STREAM, record_subjects())]
-            beats = await latest_values(client, MACHINES_BUCKET)
-        assert found[-1].data == b"behind"
-        evil = [message for message in found if message.data == b"evil"]
-        assert {message.subject for message in evil} == {"hookline.audit.payments.laptop-7"}
-        assert len(evil) == len(RAW_HEADERS)
-        assert {beat.key for beat in beats} >= {"payments.laptop-7.eva", "payments.laptop-8.eva"}
-
-    asyncio.run(go())
+    client = await connect(place.server("machine-laptop-7"), "hostile")
+    for header in RAW_HEADERS:
+        for subject in ("hookline.audit.payments.laptop-7", f"$KV.{MACHINES_BUCKET}.payments.laptop-7.eva"):
+            command = f"HPUB {subject} {len(header)} {len(header) + 4}\r\n".encode() + header + b"evil\r\n"
+            await client._send_command(command)
+    await client.flush()
+    await client.close()
+    async with connected(place.server("machine-laptop-8"), "test") as client:
+        await client.jetstream().publish(RECORD, b"behind")
+    async with connected(place.server("auditor-security"), "test") as client:
+        found = [message async for message in stored(client, AUDIT_STREAM, record_subjects())]
+        beats = await latest_values(client, MACHINES_BUCKET)
+    assert found[-1].data == b"behind"
+    evil = [message for message in found if message.data == b"evil"]
+    assert {message.subject for message in evil} == {"hookline.audit.payments.laptop-7"}
+    assert len(evil) == len(RAW_HEADERS)
+    assert {beat.key for beat in beats} >= {"payments.laptop-7.eva", "payments.laptop-8.eva"}
 
 
 class Fleet:
@@ -428,7 +425,7 @@ def test_the_kill_switch_works_after_the_bucket_lost_it(
     try:
         assert fleet.switch("agents", "off", "--reason", "incident") == 0
         fleet.pull()
-        wait_until(lambda: machine.fires().blocked)
+        until(lambda: machine.fires().blocked)
         asyncio.run(spoil())
         fleet.pull()
         assert machine.fires().blocked
@@ -436,16 +433,17 @@ def test_the_kill_switch_works_after_the_bucket_lost_it(
         (state_file,) = Path(os.environ["HOOKLINE_STATE_DIR"]).glob("published.json")
         state_file.unlink()  # another administrator publishes the next one
         fleet.pull()
-        wait_until(lambda: not machine.fires().blocked)
+        until(lambda: not machine.fires().blocked)
         asyncio.run(spoil())
         assert fleet.switch("agents", "off", "--reason", "incident") == 0
         fleet.pull()
-        wait_until(lambda: machine.fires().blocked)
+        until(lambda: machine.fires().blocked)
     finally:
         machine.close()
 
 
-def test_a_machine_hears_of_a_switch_at_once(place: Place, own_home: Path, tmp_path: Path) -> None:
+@run_async
+async def test_a_machine_hears_of_a_switch_at_once(place: Place, own_home: Path, tmp_path: Path) -> None:
     """Machines import the messages of the publisher's account, and do not wait for their poll."""
     del own_home
     fleet = Fleet(place, tmp_path)
@@ -453,17 +451,14 @@ def test_a_machine_hears_of_a_switch_at_once(place: Place, own_home: Path, tmp_p
     def took(count: int) -> bool:
         return sum(news.message.endswith("in force") for news in fleet.heard) == count
 
-    async def go() -> None:
-        server = place.server("machine-laptop-7")
-        following = Follower(server, fleet.company.place("payments"), fleet.heard.append, poll_s=3600.0)
-        task = asyncio.create_task(following.run())
-        try:
-            for count, word in enumerate(("off", "on"), 1):
-                # The first one may be found by looking; the second is heard of.
-                assert await asyncio.to_thread(fleet.switch, "agents", word, "--reason", "test") == 0
-                await asyncio.to_thread(wait_until, partial(took, count))
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(go())
+    server = place.server("machine-laptop-7")
+    following = Follower(server, fleet.company.place("payments"), fleet.heard.append, poll_s=3600.0)
+    task = asyncio.create_task(following.run())
+    try:
+        for count, word in enumerate(("off", "on"), 1):
+            # The first one may be found by looking; the second is heard of.
+            assert await asyncio.to_thread(fleet.switch, "agents", word, "--reason", "test") == 0
+            await asyncio.to_thread(until, partial(took, count))
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -16,6 +16,7 @@ import pytest
 from tests.fleet.company import Company, Machine
 from tests.fleet.records import KEY, event, read_all, set_up, with_server, write_log
 from tests.fleet.server import NatsServer
+from tests.patience import until
 
 from hookline.apps.cli.commands.serve import fleet_thread
 from hookline.apps.cli.main import main
@@ -84,47 +85,40 @@ def test_a_machine_in_order_has_no_problem() -> None:
     assert status_of(value(beat(canary=denied))).problems == []
 
 
+def with_facts(**changes: Any) -> Latest:
+    """The heartbeat of a machine in order, but for these facts."""
+    return value(beat(msgspec.structs.replace(GOOD, **changes)))
+
+
+def with_hook(**changes: Any) -> Latest:
+    """The same with one changed hook."""
+    return with_facts(hooks=(msgspec.structs.replace(HOOK, **changes),))
+
+
+def with_canary(**changes: Any) -> Latest:
+    """The same with another result of the canaries."""
+    return value(beat(canary=CanaryResult(tried=1, **changes)))
+
+
 @pytest.mark.parametrize(
     ("said", "words"),
     [
         pytest.param(value(beat(), age_s=4000), "silent for 1 h", id="silent"),
         pytest.param(value(beat(is_leaving=True)), "its service was ended", id="ended"),
-        pytest.param(value(beat(msgspec.structs.replace(GOOD, policy=6))), "version 6 of the policy", id="out-of-date"),
-        pytest.param(value(beat(msgspec.structs.replace(GOOD, enabled=False))), "hooks are disabled", id="disabled"),
-        pytest.param(value(beat(msgspec.structs.replace(GOOD, logged=False))), "log is disabled", id="no-log"),
+        pytest.param(with_facts(policy=6), "version 6 of the policy", id="out-of-date"),
+        pytest.param(with_facts(enabled=False), "hooks are disabled", id="disabled"),
+        pytest.param(with_facts(logged=False), "log is disabled", id="no-log"),
+        pytest.param(with_hook(state="changed"), "BeforeTool guard does not run: changed", id="untrusted"),
+        pytest.param(with_hook(problem="no sh"), "does not run: no sh", id="unable"),
         pytest.param(
-            value(beat(msgspec.structs.replace(GOOD, hooks=(msgspec.structs.replace(HOOK, state="changed"),)))),
-            "BeforeTool guard does not run: changed",
-            id="untrusted",
-        ),
-        pytest.param(
-            value(beat(msgspec.structs.replace(GOOD, hooks=(msgspec.structs.replace(HOOK, problem="no sh"),)))),
-            "does not run: no sh",
-            id="unable",
-        ),
-        pytest.param(
-            value(
-                beat(
-                    msgspec.structs.replace(
-                        GOOD, bridges=(BridgeStatus(agent="claude", configured=False, problem="not found"),)
-                    )
-                )
-            ),
+            with_facts(bridges=(BridgeStatus(agent="claude", configured=False, problem="not found"),)),
             "the bridge of claude: not found",
             id="bridge",
         ),
-        pytest.param(value(beat(canary=CanaryResult(tried=1, missed=("rm",)))), "canary: rm", id="canary"),
+        pytest.param(with_canary(missed=("rm",)), "canary: rm", id="canary"),
         pytest.param(value(beat(canary=None)), "canary: none was tried yet", id="no-canary"),
-        pytest.param(
-            value(beat(canary=CanaryResult(tried=1, time="2026-01-01T00:00:00.000Z"))),
-            "older than two days",
-            id="old-canary",
-        ),
-        pytest.param(
-            value(beat(canary=CanaryResult(tried=1, time="2999-01-01T00:00:00.000Z"))),
-            "or a clock was wrong",
-            id="canary-of-the-future",
-        ),
+        pytest.param(with_canary(time="2026-01-01T00:00:00.000Z"), "older than two days", id="old-canary"),
+        pytest.param(with_canary(time="2999-01-01T00:00:00.000Z"), "or a clock was wrong", id="canary-of-the-future"),
         pytest.param(value(beat(time="2026-01-01T00:00:00.000Z")), "or an old heartbeat was sent again", id="replayed"),
         pytest.param(value(beat(time="9000-01-01T00:00:00.000Z")), "ahead of the server's", id="clock-ahead"),
         pytest.param(value(beat(time="soon")), "behind the server's", id="no-time"),
@@ -288,13 +282,6 @@ def test_guards_that_can_not_run_are_listed_with_the_reason(
     assert [why for why in guards if why not in doctor or why not in listed] == []
 
 
-def wait_until(condition: Any, within_s: float = 45.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_the_service_sends_signs_and_says_that_it_lives(
     nats: NatsServer, own_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,8 +294,8 @@ def test_the_service_sends_signs_and_says_that_it_lives(
     assert service is not None
     thread = ServiceThread(service)
     try:
-        wait_until((own_home / "heads").exists)
-        wait_until(lambda: main(["fleet", "status"]) == 0 and "canary denied" in capsys.readouterr().out)
+        until((own_home / "heads").exists)
+        until(lambda: main(["fleet", "status"]) == 0 and "canary denied" in capsys.readouterr().out)
         assert main(["fleet", "status"]) == 0
         assert "1 hook, 1 can run" in capsys.readouterr().out
     finally:
@@ -346,7 +333,7 @@ def test_a_canary_that_ends_while_a_sign_of_life_is_sent_is_in_the_next_one(
     monkeypatch.setattr("hookline.fleet.service.set_value", send)
     thread = ServiceThread(service)
     try:
-        wait_until(lambda: main(["fleet", "status"]) == 0 and "canary denied" in capsys.readouterr().out, 20.0)
+        until(lambda: main(["fleet", "status"]) == 0 and "canary denied" in capsys.readouterr().out)
     finally:
         thread.stop()
 
@@ -431,10 +418,10 @@ def test_serve_and_doctor_know_whether_the_log_is_sent(
     thread = fleet_thread()
     assert thread is not None
     try:
-        wait_until(lambda: is_sent(default_log_path()))
+        until(lambda: is_sent(default_log_path()))
         ((severity, message),) = record()
         assert (severity, "a service sends the log" in message) == ("ok", True)
-        wait_until(lambda: _ALL_SENT.search(record()[0][1]))
+        until(lambda: _ALL_SENT.search(record()[0][1]))
     finally:
         thread.stop()
 
@@ -495,10 +482,10 @@ def test_a_lock_keeps_two_services_apart(nats: NatsServer, own_home: Path) -> No
     assert first is not None
     assert second is not None
     one = ServiceThread(first)
-    wait_until(lambda: default_log_path().with_name("hooks.jsonl.sent.lock").exists())
+    until(lambda: default_log_path().with_name("hooks.jsonl.sent.lock").exists())
     two = ServiceThread(second)
     try:
-        wait_until(lambda: said)
+        until(lambda: said)
         assert "another process" in said[0]
     finally:
         two.stop()
@@ -521,8 +508,8 @@ def test_records_go_even_if_signs_of_life_can_t(nats: NatsServer, own_home: Path
     assert service is not None
     thread = ServiceThread(service)
     try:
-        wait_until(lambda: service.sent >= 1)
-        wait_until(lambda: said)
+        until(lambda: service.sent >= 1)
+        until(lambda: said)
     finally:
         thread.stop()
     assert "hookline_machines" in said[0]
@@ -550,7 +537,7 @@ def test_the_canary_is_tried_once_a_day(nats: NatsServer, own_home: Path) -> Non
     assert len(tried) == 2  # once more, because another program may have used the same file
     for _ in range(2):
         thread = ServiceThread(service(CanaryResult(tried=1)))
-        wait_until(lambda: read_canary(log) == CanaryResult(tried=1, time=getattr(read_canary(log), "time", "")))
+        until(lambda: read_canary(log) == CanaryResult(tried=1, time=getattr(read_canary(log), "time", "")))
         thread.stop()
     assert len(tried) == 3
 

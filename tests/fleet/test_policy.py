@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 from tests.fleet.company import Company, Machine, agents_off, settings
 from tests.fleet.server import NatsServer, find_program
+from tests.patience import run_async, until, until_async
 
 from hookline.apps.cli.main import main
 from hookline.errors import UsageError
@@ -42,14 +42,6 @@ def company(nats: NatsServer, own_home: Path, tmp_path: Path) -> Company:
     return made
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Waits for it, outside of a loop."""
-    end = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def version_in(company: Company, team: str = "all") -> int:
     """The version in force; 0 before the first."""
     found = company.place(team).read(company.place(team).current)
@@ -58,14 +50,6 @@ def version_in(company: Company, team: str = "all") -> int:
 
 def _has_version(company: Company, version: int) -> bool:
     return version_in(company) == version
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Waits for it."""
-    end = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.02)
 
 
 class Following:
@@ -105,82 +89,67 @@ async def force(nats: NatsServer, key: str, data: bytes) -> None:
         await put_value(bucket, key, data, after=None if found is None else found.revision)
 
 
-def run(work: Callable[[], Awaitable[None]]) -> None:
-    """Runs a test's work."""
-
-    async def go() -> None:
-        await work()
-
-    asyncio.run(go())
-
-
-def test_a_change_reaches_a_follower(company: Company, nats: NatsServer) -> None:
+@run_async
+async def test_a_change_reaches_a_follower(company: Company, nats: NatsServer) -> None:
     """Before there is a bucket, and each time that something is published."""
-
-    async def work() -> None:
-        async with Following(company, nats).running() as following:
-            await until(lambda: following.has_said("the server does not have it"))
-            for version in (1, 2, 3):
-                assert await put(nats, company, company.bundle(version=version)) == ("bundle.all",)
-                await until(partial(_has_version, company, version))
-            await put(nats, company, company.switches(agents_off()))
-            await until(company.place().switches_of("all").exists)
-
-    run(work)
+    async with Following(company, nats).running() as following:
+        await until_async(lambda: following.has_said("the server does not have it"))
+        for version in (1, 2, 3):
+            assert await put(nats, company, company.bundle(version=version)) == ("bundle.all",)
+            await until_async(partial(_has_version, company, version))
+        await put(nats, company, company.switches(agents_off()))
+        await until_async(company.place().switches_of("all").exists)
 
 
 @pytest.mark.fleet
 @pytest.mark.parametrize("outage", ["killed", "frozen"])
-def test_an_outage_loses_nothing(company: Company, nats: NatsServer, outage: str) -> None:
+@run_async
+async def test_an_outage_loses_nothing(company: Company, nats: NatsServer, outage: str) -> None:
     """The policy stays in force during an outage, and a newer one arrives when the server is back."""
-
-    async def work() -> None:
-        async with Following(company, nats).running() as following:
-            await put(nats, company, company.bundle(version=1))
-            await until(lambda: version_in(company) == 1)
-            nats.kill() if outage == "killed" else nats.freeze()
-            said = "was lost" if outage == "killed" else "does not answer"
-            await until(lambda: following.has_said(said))
-            assert version_in(company) == 1
-            nats.start() if outage == "killed" else nats.thaw()
-            await put(nats, company, company.bundle(version=2))
-            await until(lambda: version_in(company) == 2)
-            nats.kill()
-            nats.start()
-            await put(nats, company, company.bundle(version=3))
-            await until(lambda: version_in(company) == 3)
-            await put(nats, company, company.bundle(version=4))
-            await until(lambda: version_in(company) == 4)
-
-    run(work)
+    async with Following(company, nats).running() as following:
+        await put(nats, company, company.bundle(version=1))
+        await until_async(lambda: version_in(company) == 1)
+        nats.kill() if outage == "killed" else nats.freeze()
+        said = "was lost" if outage == "killed" else "does not answer"
+        await until_async(lambda: following.has_said(said))
+        assert version_in(company) == 1
+        nats.start() if outage == "killed" else nats.thaw()
+        await put(nats, company, company.bundle(version=2))
+        await until_async(lambda: version_in(company) == 2)
+        nats.kill()
+        nats.start()
+        await put(nats, company, company.bundle(version=3))
+        await until_async(lambda: version_in(company) == 3)
+        await put(nats, company, company.bundle(version=4))
+        await until_async(lambda: version_in(company) == 4)
 
 
-def test_a_follower_ends_although_the_client_forgets_that_it_was_cancelled(
+@run_async
+async def test_a_follower_ends_although_the_client_forgets_that_it_was_cancelled(
     company: Company, nats: NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On Python 3.11 the client's `wait_for` does that if an answer comes just then; SIGTERM would have no effect."""
+    is_waiting = asyncio.Event()
 
-    async def work() -> None:
-        is_waiting = asyncio.Event()
+    async def forgets(_client: Any, timeout: int = 10) -> None:  # noqa: ASYNC109 - as the client has it
+        del timeout
+        is_waiting.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3600)
 
-        async def forgets(_client: Any, timeout: int = 10) -> None:  # noqa: ASYNC109 - as the client has it
-            del timeout
-            is_waiting.set()
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(3600)
-
-        await put(nats, company, company.bundle())
-        monkeypatch.setattr("nats.aio.client.Client.flush", forgets)
-        task = asyncio.create_task(Following(company, nats).follower.run())
-        await asyncio.wait_for(is_waiting.wait(), WAIT_S)
-        task.cancel()
-        done, _ = await asyncio.wait((task,), timeout=WAIT_S)
-        assert done
-
-    run(work)
+    await put(nats, company, company.bundle())
+    monkeypatch.setattr("nats.aio.client.Client.flush", forgets)
+    task = asyncio.create_task(Following(company, nats).follower.run())
+    await asyncio.wait_for(is_waiting.wait(), WAIT_S)
+    task.cancel()
+    done, _ = await asyncio.wait((task,), timeout=WAIT_S)
+    assert done
 
 
-def test_what_must_not_be_in_force_is_refused_and_said(company: Company, nats: NatsServer, tmp_path: Path) -> None:
+@run_async
+async def test_what_must_not_be_in_force_is_refused_and_said(
+    company: Company, nats: NatsServer, tmp_path: Path
+) -> None:
     """Forged, older, expired, cut off, for another team, or of another kind: the last good one stays."""
     new_key(tmp_path / "other.key")
     whole = company.signed(company.bundle(version=9)).to_bytes()
@@ -193,120 +162,101 @@ def test_what_must_not_be_in_force_is_refused_and_said(company: Company, nats: N
         "is for web, and": company.signed(company.bundle(version=9, teams=("web",))),
         "not a signed document": b"hello",
     }
-
-    async def work() -> None:
-        await put(nats, company, company.bundle(version=5))
-        async with Following(company, nats).running() as following:
-            await until(lambda: version_in(company) == 5)
-            for words, document in bad.items():
-                await force(nats, "bundle.all", document if isinstance(document, bytes) else document.to_bytes())
-                await until(partial(following.has_said, words))
-            assert version_in(company) == 5
-            assert all(news.is_problem for news in following.heard if "refused" in news.message)
-            with pytest.raises(UsageError, match="has version 6 already"):
-                await put(nats, company, company.bundle(version=6))
-            await put(nats, company, company.bundle(version=7))
-            await until(lambda: version_in(company) == 7)
-
-    run(work)
+    await put(nats, company, company.bundle(version=5))
+    async with Following(company, nats).running() as following:
+        await until_async(lambda: version_in(company) == 5)
+        for words, document in bad.items():
+            await force(nats, "bundle.all", document if isinstance(document, bytes) else document.to_bytes())
+            await until_async(partial(following.has_said, words))
+        assert version_in(company) == 5
+        assert all(news.is_problem for news in following.heard if "refused" in news.message)
+        with pytest.raises(UsageError, match="has version 6 already"):
+            await put(nats, company, company.bundle(version=6))
+        await put(nats, company, company.bundle(version=7))
+        await until_async(lambda: version_in(company) == 7)
 
 
-def test_a_team_has_its_own_and_everybodys_switches(company: Company, nats: NatsServer) -> None:
+@run_async
+async def test_a_team_has_its_own_and_everybodys_switches(company: Company, nats: NatsServer) -> None:
     """In any order, the team's bundle is in force, and the switch for all also applies."""
-
-    async def work() -> None:
-        await put(nats, company, company.bundle(version=8))
-        await put(nats, company, company.bundle(version=3, teams=("pay.ments",)))
-        async with Following(company, nats, "pay.ments").running() as following:
-            await until(lambda: version_in(company, "pay.ments") == 3)
-            await put(nats, company, company.switches(agents_off()))
-            await until(company.place("pay.ments").switches_of("all").exists)
-            await put(nats, company, company.bundle(version=9))
-            await put(nats, company, company.bundle(version=4, teams=("pay.ments",)))
-            await until(lambda: version_in(company, "pay.ments") == 4)
-            assert not following.has_said("refused")
-
-    run(work)
+    await put(nats, company, company.bundle(version=8))
+    await put(nats, company, company.bundle(version=3, teams=("pay.ments",)))
+    async with Following(company, nats, "pay.ments").running() as following:
+        await until_async(lambda: version_in(company, "pay.ments") == 3)
+        await put(nats, company, company.switches(agents_off()))
+        await until_async(company.place("pay.ments").switches_of("all").exists)
+        await put(nats, company, company.bundle(version=9))
+        await put(nats, company, company.bundle(version=4, teams=("pay.ments",)))
+        await until_async(lambda: version_in(company, "pay.ments") == 4)
+        assert not following.has_said("refused")
 
 
-def test_a_directory_that_can_not_be_written_is_tried_again(company: Company, nats: NatsServer) -> None:
+@run_async
+async def test_a_directory_that_can_not_be_written_is_tried_again(company: Company, nats: NatsServer) -> None:
     """The bundle is valid: the follower reports the fault, and installs it as soon as it can."""
-
-    async def work() -> None:
-        company.directory.write_text("in the way")
-        await put(nats, company, company.bundle())
-        async with Following(company, nats).running() as following:
-            await until(lambda: following.has_said("can't be put in force"))
-            company.directory.unlink()
-            await until(lambda: company.place().current.exists() and version_in(company) == 1)
-
-    run(work)
+    company.directory.write_text("in the way")
+    await put(nats, company, company.bundle())
+    async with Following(company, nats).running() as following:
+        await until_async(lambda: following.has_said("can't be put in force"))
+        company.directory.unlink()
+        await until_async(lambda: company.place().current.exists() and version_in(company) == 1)
 
 
 @pytest.mark.parametrize("harm", ["bundle", "script", "switches", "everything"])
-def test_what_somebody_removes_is_put_in_force_again(company: Company, nats: NatsServer, harm: str) -> None:
+@run_async
+async def test_what_somebody_removes_is_put_in_force_again(company: Company, nats: NatsServer, harm: str) -> None:
     """By a running follower, without a new document from the company, and with a warning."""
-
-    async def work() -> None:
-        place = company.place()
-        await put(nats, company, company.bundle(version=7, files={"guard.sh": "exit 2"}))
-        await put(nats, company, company.switches(agents_off(), version=3))
-        async with Following(company, nats).running() as following:
-            await until(lambda: following.has_said("version 7 for all is in force"))
-            await until(lambda: following.has_said("version 3 for all are in force"))
-            match harm:
-                case "bundle":
-                    place.current.unlink()
-                case "script":
-                    next(company.directory.glob("versions/*/guard.sh")).unlink()
-                case "switches":
-                    place.switches_of("all").unlink()
-                case "everything":
-                    # At once: the follower may write there at the same time.
-                    company.directory.rename(company.root / "gone")
-            await until(lambda: following.has_said("changed or removed here"))
-            await until(lambda: place.is_whole() and place.switches_of("all").exists())
-            assert version_in(company) == 7
-            assert not following.has_said("refused")
-
-    run(work)
+    place = company.place()
+    await put(nats, company, company.bundle(version=7, files={"guard.sh": "exit 2"}))
+    await put(nats, company, company.switches(agents_off(), version=3))
+    async with Following(company, nats).running() as following:
+        await until_async(lambda: following.has_said("version 7 for all is in force"))
+        await until_async(lambda: following.has_said("version 3 for all are in force"))
+        match harm:
+            case "bundle":
+                place.current.unlink()
+            case "script":
+                next(company.directory.glob("versions/*/guard.sh")).unlink()
+            case "switches":
+                place.switches_of("all").unlink()
+            case "everything":
+                # At once: the follower may write there at the same time.
+                company.directory.rename(company.root / "gone")
+        await until_async(lambda: following.has_said("changed or removed here"))
+        await until_async(lambda: place.is_whole() and place.switches_of("all").exists())
+        assert version_in(company) == 7
+        assert not following.has_said("refused")
 
 
-def test_a_change_does_not_hide_that_the_rest_was_removed(company: Company, nats: NatsServer) -> None:
+@run_async
+async def test_a_change_does_not_hide_that_the_rest_was_removed(company: Company, nats: NatsServer) -> None:
     """Switches that arrive in an emptied directory are all that seen.json knows then; the bundle comes back as well."""
-
-    async def work() -> None:
-        place = company.place()
-        await put(nats, company, company.bundle(version=7))
-        async with Following(company, nats).running() as following:
-            await until(lambda: following.has_said("in force"))
-            company.directory.rename(company.root / "gone")
-            place.take(company.signed(company.switches(agents_off(), version=3)).to_bytes())
-            assert version_in(company) == 0
-            await until(lambda: version_in(company) == 7)
-
-    run(work)
+    place = company.place()
+    await put(nats, company, company.bundle(version=7))
+    async with Following(company, nats).running() as following:
+        await until_async(lambda: following.has_said("in force"))
+        company.directory.rename(company.root / "gone")
+        place.take(company.signed(company.switches(agents_off(), version=3)).to_bytes())
+        assert version_in(company) == 0
+        await until_async(lambda: version_in(company) == 7)
 
 
-def test_versions_only_grow_in_the_bucket(company: Company, nats: NatsServer) -> None:
+@run_async
+async def test_versions_only_grow_in_the_bucket(company: Company, nats: NatsServer) -> None:
     """A lower version is refused before it is published; two at the same time can't both win."""
-
-    async def work() -> None:
-        await put(nats, company, company.bundle(version=3))
-        with pytest.raises(UsageError, match="give it a version from 4 on"):
-            await put(nats, company, company.bundle(settings("true"), version=3))
-        async with connected(nats.server, "test") as client:
-            await make_bucket(client, POLICY_BUCKET, history=8)
-            bucket = Bucket(client, POLICY_BUCKET)
-            found = await value_of(bucket, "bundle.all")
-            assert found is not None
-            await put_value(bucket, "bundle.all", b"x", after=found.revision)
-            with pytest.raises(ConflictError, match="changed by another user"):
-                await put_value(bucket, "bundle.all", b"y", after=found.revision)
-        # An unsigned value in the bucket blocks no publisher.
-        await put(nats, company, company.bundle(version=4))
-
-    run(work)
+    await put(nats, company, company.bundle(version=3))
+    with pytest.raises(UsageError, match="give it a version from 4 on"):
+        await put(nats, company, company.bundle(settings("true"), version=3))
+    async with connected(nats.server, "test") as client:
+        await make_bucket(client, POLICY_BUCKET, history=8)
+        bucket = Bucket(client, POLICY_BUCKET)
+        found = await value_of(bucket, "bundle.all")
+        assert found is not None
+        await put_value(bucket, "bundle.all", b"x", after=found.revision)
+        with pytest.raises(ConflictError, match="changed by another user"):
+            await put_value(bucket, "bundle.all", b"y", after=found.revision)
+    # An unsigned value in the bucket blocks no publisher.
+    await put(nats, company, company.bundle(version=4))
 
 
 @contextmanager
@@ -338,19 +288,19 @@ def test_the_commands_by_a_server(
         assert follower.stdout is not None
         assert "following nats://" in follower.stdout.readline()
         publish_version(1, "echo one >&2; exit 2")
-        wait_until(lambda: machine.fires().reason == "one")
+        until(lambda: machine.fires().reason == "one")
         publish_version(2, "exit 0")
-        wait_until(lambda: not machine.fires().blocked)
+        until(lambda: not machine.fires().blocked)
         assert main(["fleet", "policy", "rollback", "--to", "1", *key]) == 0
-        wait_until(lambda: machine.fires().reason == "one")
+        until(lambda: machine.fires().reason == "one")
         assert main(["fleet", "policy", "switch", "hook", "guard", "off", "--reason", "noise", *key]) == 0
-        wait_until(lambda: not machine.fires().blocked)
+        until(lambda: not machine.fires().blocked)
         assert (
             main(["fleet", "policy", "switch", "agents", "off", "--reason", "incident", "--expires", "1h", *key]) == 0
         )
-        wait_until(lambda: "incident" in (machine.fires().reason or ""))
+        until(lambda: "incident" in (machine.fires().reason or ""))
         assert main(["fleet", "policy", "switch", "agents", "on", *key]) == 0
-        wait_until(lambda: not machine.fires().blocked)
+        until(lambda: not machine.fires().blocked)
     capsys.readouterr()
     assert main(["fleet", "policy", "rollback", "--to", "77", *key]) == 1
     assert "it has: 1, 2, 3" in capsys.readouterr().err
@@ -368,7 +318,7 @@ def test_serve_follows_beside_its_work(company: Company, nats: NatsServer, proje
     """Where the settings name a server and this user may write the policy's directory."""
     with process("serve", cwd=project):
         asyncio.run(put(nats, company, company.bundle()))
-        wait_until(lambda: company.place().current.exists() and version_in(company) == 1)
+        until(lambda: company.place().current.exists() and version_in(company) == 1)
 
 
 HALF = """

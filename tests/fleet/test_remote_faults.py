@@ -10,6 +10,7 @@ import pytest
 from tests.fleet.proxy import SlowProxy
 from tests.fleet.server import NatsServer
 from tests.fleet.workers import Machine, WorkerProcess, ended, guard, lines, remote_settings
+from tests.patience import run_async, until_async
 
 from hookline.protocol.verdict import Verdict
 
@@ -48,13 +49,6 @@ def machine(nats: NatsServer, project: Path) -> Iterator[Machine]:
     machine.close()
 
 
-async def until(is_so: Callable[[], bool], seconds: float = 15.0) -> None:
-    """Waits for a condition."""
-    async with asyncio.timeout(seconds):
-        while not is_so():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 def reason(verdict: Verdict) -> str:
     """Why it is blocked; it has to be."""
     assert verdict.blocked, verdict
@@ -69,7 +63,7 @@ def test_a_worker_that_is_killed_at_work_means_deny(
 
     async def go() -> Verdict:
         asking = asyncio.create_task(machine.fire())
-        await until(lambda: bool(lines(tmp_path / "w/began")))
+        await until_async(lambda: bool(lines(tmp_path / "w/began")))
         worker.signal(signal.SIGKILL)
         return await asking
 
@@ -77,26 +71,23 @@ def test_a_worker_that_is_killed_at_work_means_deny(
     assert machine.took_s < SOON_S
 
 
-def test_a_frozen_worker_does_not_run_what_was_abandoned(
+@run_async
+async def test_a_frozen_worker_does_not_run_what_was_abandoned(
     start_worker: StartWorker, machine: Machine, tmp_path: Path
 ) -> None:
     """The client has left when the suspended worker resumes and reads its request; the next event is served."""
     worker = start_worker("w", "echo ran >> ran")
-
-    async def go() -> None:
-        await machine.fire()
-        worker.signal(signal.SIGSTOP)
-        for _ in range(2):
-            why = reason(await machine.fire())
-            assert "no worker answered" in why
-            assert machine.took_s < SOON_S
-        worker.signal(signal.SIGCONT)
-        await asyncio.sleep(1.0)  # whatever it would run, it would run now
-        assert lines(tmp_path / "w/ran") == ["ran"]
-        assert not (await machine.fire()).blocked
-        assert lines(tmp_path / "w/ran") == ["ran", "ran"]
-
-    asyncio.run(go())
+    await machine.fire()
+    worker.signal(signal.SIGSTOP)
+    for _ in range(2):
+        why = reason(await machine.fire())
+        assert "no worker answered" in why
+        assert machine.took_s < SOON_S
+    worker.signal(signal.SIGCONT)
+    await asyncio.sleep(1.0)  # whatever it would run, it would run now
+    assert lines(tmp_path / "w/ran") == ["ran"]
+    assert not (await machine.fire()).blocked
+    assert lines(tmp_path / "w/ran") == ["ran", "ran"]
 
 
 @pytest.mark.parametrize("is_server_dead", [False, True])
@@ -108,7 +99,7 @@ def test_a_worker_that_freezes_while_requests_wait_in_it_runs_none_of_them(
 
     async def go() -> None:
         asking = [asyncio.create_task(machine.fire()) for _ in range(4)]
-        await until(lambda: bool(lines(tmp_path / "w/began")))
+        await until_async(lambda: bool(lines(tmp_path / "w/began")))
         await asyncio.sleep(0.7)  # all four are claimed, and three wait
         worker.signal(signal.SIGSTOP)
         if is_server_dead:
@@ -147,24 +138,21 @@ def test_another_worker_answers_for_a_frozen_one(start_worker: StartWorker, mach
 
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])
-def test_a_dead_server_means_deny_and_all_go_on_when_it_is_back(
+@run_async
+async def test_a_dead_server_means_deny_and_all_go_on_when_it_is_back(
     start_worker: StartWorker, machine: Machine, nats: NatsServer, how: str
 ) -> None:
     """Asker and worker connect again by themselves."""
     start_worker("w")
-
-    async def go() -> None:
-        assert not (await machine.fire()).blocked
-        (nats.kill if how == "kill" else nats.freeze)()
-        for _ in range(2):
-            assert (await machine.fire()).blocked
-            assert machine.took_s < SOON_S
-        (nats.start if how == "kill" else nats.thaw)()
-        async with asyncio.timeout(15):
-            while (await machine.fire()).blocked:  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
-
-    asyncio.run(go())
+    assert not (await machine.fire()).blocked
+    (nats.kill if how == "kill" else nats.freeze)()
+    for _ in range(2):
+        assert (await machine.fire()).blocked
+        assert machine.took_s < SOON_S
+    (nats.start if how == "kill" else nats.thaw)()
+    async with asyncio.timeout(15):
+        while (await machine.fire()).blocked:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
 
 
 def test_a_server_that_dies_while_a_worker_works_means_deny(
@@ -175,11 +163,11 @@ def test_a_server_that_dies_while_a_worker_works_means_deny(
 
     async def go() -> Verdict:
         asking = asyncio.create_task(machine.fire())
-        await until(lambda: bool(lines(tmp_path / "w/began")))
+        await until_async(lambda: bool(lines(tmp_path / "w/began")))
         nats.kill()
         verdict = await asking
         hook = Path("/proc", (tmp_path / "w/pid").read_text().strip())
-        await until(lambda: not hook.exists())
+        await until_async(lambda: not hook.exists())
         return verdict
 
     reason(asyncio.run(go()))
@@ -219,7 +207,7 @@ def test_sigterm_finishes_what_runs_and_takes_no_more(
 
     async def go() -> None:
         asking = asyncio.create_task(machine.fire())
-        await until(lambda: bool(lines(tmp_path / "w/began")))
+        await until_async(lambda: bool(lines(tmp_path / "w/began")))
         worker.signal(signal.SIGTERM)
         await asyncio.sleep(0.5)
         assert "no worker is there" in reason(await machine.fire())
@@ -244,7 +232,7 @@ def test_an_asker_that_gives_up_ends_the_hook(
 
     async def go() -> None:
         assert "timed out" in reason(await machine.fire())
-        await until(is_gone)
+        await until_async(is_gone)
 
     asyncio.run(go())
     machine.close()

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
 
 import pytest
+from tests.patience import until
 
 from hookline.log.paths import default_log_path
 from hookline.log.write.logger import HookLogger, Loggable
@@ -40,13 +41,6 @@ def lines_in(*paths: Path) -> list[dict[str, Any]]:
 
 def backups_of(path: Path) -> list[str]:
     return sorted(file.name for file in path.parent.iterdir())
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 45
-    while not is_true():
-        assert time.monotonic() < deadline, "this never became true"
-        time.sleep(0.005)
 
 
 def run_python(program: str, *arguments: Path | str) -> subprocess.CompletedProcess[str]:
@@ -246,7 +240,7 @@ def test_a_file_that_was_taken_away_is_made_anew(path: Path) -> None:
     """Deleting the log while it is written to costs what it held, not what comes."""
     sink = FileSink(path)
     sink.write(record("first"))
-    wait_until(lambda: path.exists() and path.stat().st_size > 0)
+    until(lambda: path.exists() and path.stat().st_size > 0)
     path.unlink()
     sink.write(record("second"))
     sink.close()

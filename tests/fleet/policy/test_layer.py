@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import pytest
 from tests.fleet.company import DENY, Company, Machine, agents_off, hook_off, settings
+from tests.patience import until
 
 from hookline import Hooks
 from hookline.apps.cli.main import main
@@ -132,18 +133,8 @@ def test_a_new_version_is_in_force_at_the_next_event(company: Company, project: 
     machine = Machine(project)
     assert not machine.fires().blocked
     company.gives_settings(settings(), version=2)
-    assert _eventually(lambda: machine.fires().blocked)
+    until(lambda: machine.fires().blocked)
     assert machine.config.get_settings().policy is not None
-
-
-def _eventually(is_so: Any) -> bool:
-    """Within some seconds: a source looks at its files every two milliseconds."""
-    end = time.monotonic() + 45
-    while time.monotonic() < end:
-        if is_so():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def _two_hours_later() -> Any:
@@ -163,7 +154,7 @@ def test_a_damaged_or_deleted_file_leaves_the_last_good_one(company: Company, pr
         else:
             company.place().current.unlink()
         machine.fires()
-        assert _eventually(lambda: "stays in force" in " ".join(_said(machine)))
+        until(lambda: "stays in force" in " ".join(_said(machine)))
         assert machine.fires().reason == "no"
 
 
@@ -224,10 +215,10 @@ def test_when_it_has_expired_the_choice_holds(company: Company, project: Path, o
     assert machine.fires().reason == "guard"
     with _two_hours_later():
         if on_expiry == "block":
-            assert _eventually(lambda: "expired on" in (machine.fires().reason or ""))
+            until(lambda: "expired on" in (machine.fires().reason or ""))
             assert machine.fires("BeforeModel").blocked
         else:
-            assert _eventually(lambda: machine.fires() is not None and "expired on" in " ".join(_said(machine)))
+            until(lambda: machine.fires() is not None and "expired on" in " ".join(_said(machine)))
             assert machine.fires().reason == "guard"
 
 
@@ -264,7 +255,7 @@ def test_a_clock_that_was_set_back_revives_nothing(
     company.place().take(document)  # the same one again
     assert machine.fires().blocked
     company.gives_settings(settings(ALLOW), version=2, expires=now() + timedelta(hours=1))
-    assert _eventually(lambda: not machine.fires().blocked)
+    until(lambda: not machine.fires().blocked)
 
 
 @pytest.mark.attack("30.F18", "the clock is set back after a switch that keeps a hook off has expired")
@@ -275,16 +266,16 @@ def test_a_clock_that_was_set_back_switches_no_hook_off_again(company: Company, 
     machine = Machine(project)
     assert not machine.fires().blocked
     with _two_hours_later():
-        assert _eventually(lambda: machine.fires().blocked)
+        until(lambda: machine.fires().blocked)
     assert machine.fires().blocked
     assert Machine(project).fires().blocked
     company.gives_settings(settings(), version=2)
     assert Machine(project).fires().blocked
-    assert _eventually(lambda: machine.fires().blocked and policy_version(machine.config.get_settings()) == 2)
+    until(lambda: machine.fires().blocked and policy_version(machine.config.get_settings()) == 2)
     assert machine.fires().blocked
     company.gives(company.switches(hook_off("guard", expires=now() + timedelta(hours=1)), version=2))
     assert not Machine(project).fires().blocked
-    assert _eventually(lambda: not machine.fires().blocked)
+    until(lambda: not machine.fires().blocked)
 
 
 @pytest.mark.parametrize(
@@ -357,14 +348,14 @@ def test_agents_off(company: Company, project: Path) -> None:
     machine = Machine(project)
     assert not machine.fires().blocked
     company.gives(company.switches(agents_off("incident 4711")))
-    assert _eventually(lambda: machine.fires().blocked)
+    until(lambda: machine.fires().blocked)
     for event in ("BeforeTool", "BeforeModel"):
         verdict = machine.fires(event)
         assert verdict.blocked
         assert "switched off by the company's policy: incident 4711 (until " in (verdict.reason or "")
     assert not machine.fires("AfterTool", tool_response={}).blocked
     company.gives(company.switches(version=2))
-    assert _eventually(lambda: not machine.fires().blocked)
+    until(lambda: not machine.fires().blocked)
 
 
 def test_agents_off_expires(company: Company, project: Path) -> None:
@@ -373,7 +364,7 @@ def test_agents_off_expires(company: Company, project: Path) -> None:
     machine = Machine(project)
     assert machine.fires().blocked
     with _two_hours_later():
-        assert _eventually(lambda: not machine.fires().blocked)
+        until(lambda: not machine.fires().blocked)
 
 
 @pytest.mark.parametrize("harm", ["forge", "roll back", "delete"])
@@ -456,13 +447,13 @@ def test_a_hook_is_switched_off_wherever_it_is(company: Company, project: Path, 
         machine.config.add_hook("BeforeTool", lambda _event: {"decision": "deny"}, name="guard")
     assert machine.fires().blocked
     company.gives(company.switches(hook_off("guard")))
-    assert _eventually(lambda: not machine.fires().blocked)
+    until(lambda: not machine.fires().blocked)
     system = machine.config.get_hook_system()
     assert system is not None
     (skip,) = system.explain(HookEventName.BEFORE_TOOL, "x").skips
     assert "switched it off: false alarms (until " in skip.detail
     company.gives(company.switches(version=2))
-    assert _eventually(lambda: machine.fires().blocked)
+    until(lambda: machine.fires().blocked)
 
 
 def test_a_program_does_not_switch_a_policys_hook_off(company: Company, project: Path) -> None:

@@ -178,7 +178,7 @@ def refused(what: str, error: BaseException) -> UnreachableError:
     if isinstance(error, nats_errors.MaxPayloadError):
         return UnreachableError(f"{what} is larger than the server takes; raise its max_payload, or make it smaller")
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
-        return UnreachableError(f"{what}: no answer within {ANSWER_S:g} s; does the server let this user ask?")
+        return UnreachableError(f"{what}: the server does not answer within {ANSWER_S:g} s; does it let this user ask?")
     reason: Any = getattr(error, "description", None) or str(error) or type(error).__name__
     remedy = "; records are in one stream for all teams, or in one for each" if "overlap" in str(reason) else ""
     return UnreachableError(f"{what}: {reason}{remedy}")
