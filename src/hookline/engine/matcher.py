@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from hookline.dialects.registry import dialect_of
 from hookline.dialects.table import MatcherRule
 from hookline.engine.event_table import EVENT_TABLE, Matching
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import OWN_DIALECT
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.text.json_text import trim
@@ -13,7 +14,8 @@ from hookline.protocol.text.matchers import LONGEST_NAME, pattern_fault
 
 if TYPE_CHECKING:
     import regress
-
+else:
+    regress = lazy_module("regress")  # many settings have no matcher
 
 # Asking an enumeration for one of its members takes as long as a search, and a plan may ask for a thousand hooks.
 _NEVER_ASKED, _EQUALITY = Matching.NEVER_ASKED, Matching.EQUALITY
@@ -93,8 +95,6 @@ def _compile(matcher: str) -> "tuple[str, regress.Regex | None] | None":
     pattern = trim(matcher)
     if matches_everything(matcher) or pattern_fault(pattern) is not None:
         return None
-    import regress  # noqa: PLC0415 - many settings have no matcher
-
     try:
         return pattern, regress.Regex(pattern)
     except (regress.RegressError, UnicodeError):

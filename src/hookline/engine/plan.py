@@ -35,7 +35,7 @@ def plan(
 
     With `at_permission_request` it is the plan for the moment at which the user is asked to allow a tool.
     """
-    draft = _Draft()
+    draft = _PlanDraft()
     unmatched: list[HookEntry] = []
     for hook in hooks:
         if hook.event is not event or (at_permission_request and not hook.at_permission_request):
@@ -141,7 +141,7 @@ class HookPlanner:
         return any(why != ask_trust(self._why_untrusted, hook) for hook, why in cached.distrust)
 
 
-class _Draft:
+class _PlanDraft:
     """The plan in the making."""
 
     def __init__(self) -> None:

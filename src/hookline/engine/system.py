@@ -70,7 +70,7 @@ _REAPING_S = 1.0
 """How long closing waits for children that have ended, or are about to."""
 
 
-class _Parts(msgspec.Struct, kw_only=True):
+class _EngineParts(msgspec.Struct, kw_only=True):
     settings: Settings
     """Swapped whole when a file has changed."""
     log: HookLogger
@@ -118,7 +118,7 @@ class HookSystem:
         self._program: list[HookEntry] = []
         self.trust_notice = TrustNotice(self._waiting_for_trust)
         """Reports on stderr which hooks wait for trust."""
-        self._parts: _Parts | None = None
+        self._parts: _EngineParts | None = None
         self.handler: HookEventHandler | None = None
         """Where events are fired; None until the system is initialized."""
         self._lock = threading.RLock()
@@ -270,7 +270,7 @@ class HookSystem:
                 self._reported.add(str(problem))
                 warn_user(str(problem))
 
-    def _use(self, parts: _Parts, settings: Settings) -> None:
+    def _use(self, parts: _EngineParts, settings: Settings) -> None:
         before, parts.settings = parts.settings.options, settings
         if settings.options.redact != before.redact:
             self.redactor.use(settings.options.redact)
@@ -312,12 +312,12 @@ class HookSystem:
         taken, project = fingerprint.Fingerprinter(self._environ.get("PATH")), self._facts.cwd
         event_log.use(version, lambda hook: taken.fingerprint(hook, os.path.realpath(hook.project or project)).digest)
 
-    def _ready(self) -> _Parts:
+    def _ready(self) -> _EngineParts:
         if self._parts is None:
             raise HookSystemNotInitializedError
         return self._parts
 
-    def _build(self) -> _Parts:
+    def _build(self) -> _EngineParts:
         settings = self._decode()
         self.redactor.use(settings.options.redact)
         log = HookLogger(self._make_sinks(settings.options), os.path.realpath(self._facts.cwd))
@@ -342,7 +342,7 @@ class HookSystem:
             has_changed=self._source.has_changed,
             refresh=self._refresh,
         )
-        parts = _Parts(
+        parts = _EngineParts(
             settings=settings,
             log=log,
             event_log=event_log,

@@ -13,6 +13,7 @@ A program registers the same function with `hooks.on("BeforeTool")`. Nothing is 
 loaded: a script starts with every event.
 """
 
+import os
 import sys
 
 from hookline.hook.answers import (
@@ -114,8 +115,6 @@ def main(handler: "HookOf[AnyEvent]") -> "NoReturn":
     not name, is denied (exit code 2) unless it can't block; an exception in the handler is a failed hook (exit code 1).
     As a worker (`"worker": true` in the settings) it does the same for one event after another.
     """
-    import os  # noqa: PLC0415 - loaded by Python itself, in every usual start
-
     expected = expected_events(handler)
     if os.environ.pop("HOOKLINE_WORKER", "") == "1":
         from hookline.hook.worker import work  # noqa: PLC0415 - most hooks are started for one event
@@ -175,7 +174,6 @@ def _write(to: int, answer: "dict[str, Any] | None") -> None:
     if answer is None:
         return
     import json  # noqa: PLC0415
-    import os  # noqa: PLC0415
 
     left = json.dumps(answer, default=str).encode()
     try:

@@ -4,12 +4,17 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hookline.extensions import lazy_module
 from hookline.protocol.hook_entry import HookEntry
 
 if TYPE_CHECKING:
-    from hookline.runners.http.connections import Connections
-    from hookline.runners.remote import RemoteRunner
-    from hookline.runners.worker.workers import SourceReader, Workers
+    from hookline.runners import remote
+    from hookline.runners.http import connections
+    from hookline.runners.worker import workers
+else:  # most hooks are commands
+    connections = lazy_module("hookline.runners.http.connections")
+    remote = lazy_module("hookline.runners.remote")
+    workers = lazy_module("hookline.runners.worker.workers")
 
 
 class EngineResources:
@@ -17,7 +22,7 @@ class EngineResources:
 
     def __init__(
         self,
-        sources: "SourceReader",
+        sources: "workers.SourceReader",
         on_worker: Callable[[HookEntry, str, bytes], None] | None = None,
         fleet: object = None,
     ) -> None:
@@ -35,34 +40,28 @@ class EngineResources:
         self._is_closed = False
 
     @cached_property
-    def workers(self) -> "Workers":
+    def workers(self) -> "workers.Workers":
         """The workers of this engine; none runs before an event needs it."""
-        from hookline.runners.worker.workers import Workers  # noqa: PLC0415 - few hooks are workers
-
-        workers = Workers(self._sources, self._on_worker)
+        running = workers.Workers(self._sources, self._on_worker)
         if self._is_closed:
-            workers.close()
-        return workers
+            running.close()
+        return running
 
     @cached_property
-    def connections(self) -> "Connections":
+    def connections(self) -> "connections.Connections":
         """The idle connections of this engine."""
-        from hookline.runners.http.connections import Connections  # noqa: PLC0415 - few hooks are servers
-
-        connections = Connections()
+        idle = connections.Connections()
         if self._is_closed:
-            connections.close()
-        return connections
+            idle.close()
+        return idle
 
     @cached_property
-    def remote(self) -> "RemoteRunner":
+    def remote(self) -> "remote.RemoteRunner":
         """The connection of this engine to the company's server; made when the first remote hook is asked."""
-        from hookline.runners.remote import remote_runner  # noqa: PLC0415 - few settings name a server
-
-        remote = remote_runner(self._fleet)
+        runner = remote.remote_runner(self._fleet)
         if self._is_closed:
-            remote.close()
-        return remote
+            runner.close()
+        return runner
 
     def distrust(self, hook: HookEntry) -> None:
         """Ends the worker of a hook that may not run any more."""

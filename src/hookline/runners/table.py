@@ -5,6 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from hookline.extensions import lazy_module
 from hookline.protocol.constants import OnError
 from hookline.protocol.hook_entry import (
     Callback,
@@ -23,6 +24,13 @@ from hookline.shell.quoting import quote_project_variables
 
 if TYPE_CHECKING:
     from hookline.protocol.messages import AskerFacts
+    from hookline.runners import remote
+    from hookline.runners.function import calls
+    from hookline.runners.http import http
+else:  # most hooks are commands
+    calls = lazy_module("hookline.runners.function.calls")
+    http = lazy_module("hookline.runners.http.http")
+    remote = lazy_module("hookline.runners.remote")
 
 _POWERSHELLS = ("pwsh", "powershell")
 # The variables that Claude Code itself replaces in the words of a command with `args`.
@@ -56,10 +64,8 @@ async def run_commands(invocations: Sequence[HookInvocation], context: RunContex
 
 async def call_functions(invocations: Sequence[HookInvocation], context: RunContext) -> list[ChildOutcome]:
     """Call functions of this process."""
-    from hookline.runners.function.calls import run_callables  # noqa: PLC0415 - loads the SDK for hook scripts
-
     hooks = [each.hook for each in invocations]
-    return await run_callables(hooks, invocations[0].stdin, context.indexed_on_end(hooks))
+    return await calls.run_callables(hooks, invocations[0].stdin, context.indexed_on_end(hooks))
 
 
 async def _fail(invocations: Sequence[HookInvocation], context: RunContext) -> list[ChildOutcome]:
@@ -97,11 +103,9 @@ async def _ask_worker(invocation: HookInvocation, context: RunContext) -> ChildO
 
 
 async def _post(invocation: HookInvocation, context: RunContext) -> ChildOutcome:
-    from hookline.runners.http.http import post  # noqa: PLC0415 - few hooks are servers
-
     hook = invocation.hook
     assert isinstance(hook.run, HttpTarget)  # noqa: S101 - the row of this type
-    return await post(
+    return await http.post(
         hook.run,
         invocation.stdin,
         env=invocation.env,
@@ -113,8 +117,6 @@ async def _post(invocation: HookInvocation, context: RunContext) -> ChildOutcome
 
 
 async def _ask_remote(invocation: HookInvocation, context: RunContext) -> ChildOutcome:
-    from hookline.runners.remote import RemoteJob  # noqa: PLC0415 - few hooks are on another machine
-
     hook, session = invocation.hook, current_session.get()
     assert isinstance(hook.run, RemoteSubject)  # noqa: S101 - the row of this type
     agent = (None if session is None else session.agent) or context.agent
@@ -126,7 +128,7 @@ async def _ask_remote(invocation: HookInvocation, context: RunContext) -> ChildO
     }
     if agent is not None:
         facts["agent"] = agent
-    job = RemoteJob(
+    job = remote.RemoteJob(
         subject=hook.run.subject,
         hook_input=invocation.hook_input,
         facts=facts,

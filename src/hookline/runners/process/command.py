@@ -114,7 +114,7 @@ def direct_invocation(command: str, cwd: str, env: Mapping[str, str], mark: byte
 
 def program_invocation(argv: tuple[str, ...], cwd: str, env: Mapping[str, str], mark: bytes = b"") -> Invocation:
     """A program that is run without a shell; raise a FileNotFoundError if there is none of this name."""
-    folders = (os.path.join(cwd, folder) for folder in env.get("PATH", "").split(os.pathsep))  # noqa: PTH118
+    folders = (os.path.join(cwd, folder) for folder in env.get("PATH", "").split(os.pathsep))
     executable = argv[0] if "/" in argv[0] else _which(argv[0], folders)
     if executable is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
@@ -146,8 +146,8 @@ def _shell() -> tuple[str, str]:
 
 def _which(name: str, folders: Iterable[str]) -> str | None:
     # As shutil.which, but `shutil` loads three libraries for archives.
-    candidates = (os.path.join(folder, name) for folder in folders if folder)  # noqa: PTH118 - bash shows it as PATH has it
-    return next((path for path in candidates if os.access(path, os.X_OK) and os.path.isfile(path)), None)  # noqa: PTH113
+    candidates = (os.path.join(folder, name) for folder in folders if folder)
+    return next((path for path in candidates if os.access(path, os.X_OK) and os.path.isfile(path)), None)
 
 
 def spawn(invocation: Invocation, cwd: str, stdio: Stdio, keep: tuple[int, ...] = ()) -> int:

@@ -4,8 +4,11 @@ Arguments: the limits (`memory=1000 network=off`), LC_CTYPE as the command is to
 program, its arguments. It imports as little as possible, because it runs before every hook that has limits.
 """
 
+import _signal  # type: ignore[import-not-found]  # signal itself is slow to import
 import errno
+import mmap
 import os
+import resource
 import sys
 import time
 
@@ -49,8 +52,6 @@ def main() -> None:
 
 def _report_status(descriptor: int) -> None:
     """Forks. The child returns and becomes the command; its parent stays, and writes to the pipe how it ended."""
-    import _signal  # type: ignore[import-not-found]  # noqa: PLC0415 - signal itself is slow to import
-
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     os.set_inheritable(descriptor, False)  # noqa: FBT003
     # Signals to the group are for the command; only SIGKILL ends this process before it.
@@ -90,7 +91,7 @@ def _leave_network() -> None:
         _unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
         # The same user and group inside and outside, so that files keep their owner.
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib is slow to import
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
     except (AttributeError, OSError) as error:
         need = '"network": false needs user and network namespaces, and this system refuses them'
@@ -109,8 +110,6 @@ def _unshare(flags: int) -> None:
 
 
 def _limit_processes(count: int) -> None:
-    import resource  # noqa: PLC0415
-
     # With this limit no process can start another one, unless the kernel does not apply it to this user.
     resource.setrlimit(resource.RLIMIT_NPROC, (1, resource.getrlimit(resource.RLIMIT_NPROC)[1]))
     try:
@@ -127,22 +126,15 @@ def _limit_processes(count: int) -> None:
 
 
 def _limit_cpu(seconds: int) -> None:
-    import resource  # noqa: PLC0415
-
     # SIGXCPU at the limit, which says what happened; SIGKILL a second later for a process that ignores it.
     _limit(resource.RLIMIT_CPU, seconds, more=1)
 
 
 def _limit_files(count: int) -> None:
-    import resource  # noqa: PLC0415
-
     _limit(resource.RLIMIT_NOFILE, count)
 
 
 def _limit_memory(size: int) -> None:
-    import mmap  # noqa: PLC0415
-    import resource  # noqa: PLC0415
-
     _limit(resource.RLIMIT_AS, size)
     # This process uses some memory already, so as much again is too much.
     try:
@@ -157,8 +149,6 @@ _LIMITS = {"processes": _limit_processes, "cpu": _limit_cpu, "files": _limit_fil
 
 def _limit(kind: int, value: int, more: int = 0) -> None:
     """Sets a limit that the command can't raise; a lower one that we have ourselves stays."""
-    import resource  # noqa: PLC0415
-
     hard = resource.getrlimit(kind)[1]
     if hard == resource.RLIM_INFINITY:
         hard = value + more
@@ -167,8 +157,6 @@ def _limit(kind: int, value: int, more: int = 0) -> None:
 
 def _undo_changes_of_python(locale: str) -> None:
     """Gives the command the signals and the environment that it would have without this program."""
-    import _signal  # noqa: PLC0415 - signal itself is slow to import
-
     # Python does not change SIGCHLD, but a command that inherits it ignored loses the statuses of its children.
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGCHLD):
         _signal.signal(number, _signal.SIG_DFL)

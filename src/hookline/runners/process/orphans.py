@@ -91,7 +91,7 @@ class OrphanSearch:
 def tagged_processes() -> list[tuple[int, bytes]]:
     """All processes of this user that hookline started, directly or not, each with its environment."""
     try:
-        names = os.listdir("/proc")  # noqa: PTH208 - pathlib is slow
+        names = os.listdir("/proc")
     except OSError:
         return []
     pids = [int(name) for name in names if name.isdigit()]
@@ -105,7 +105,7 @@ def _descendants(pids: list[int]) -> Iterator[int]:
     while ahead and len(known) < _MOST:
         pid = ahead.pop()
         try:
-            threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+            threads = os.listdir(f"/proc/{pid}/task")
         except OSError:
             continue
         for thread in threads:
@@ -153,7 +153,7 @@ def _send(orphan: _Orphan, number: int) -> None:
 def _read(path: str, most: int) -> bytes:
     """The content of a small file, or nothing if it can't be read."""
     try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - pathlib is slow
+        with open(path, "rb", buffering=0) as file:
             parts = []
             while most > 0 and (part := file.read(most)):
                 parts.append(part)

@@ -49,14 +49,14 @@ def started_by_hookline() -> str | None:
 def _is_hookline(words: list[bytes]) -> bool:
     """Whether a command line is that of our command: a program of its name, or Python with it."""
     program, *arguments = words
-    if os.path.basename(program) == b"hookline":  # noqa: PTH119 - bytes
+    if os.path.basename(program) == b"hookline":
         return True
     if not _PYTHON.fullmatch(program):
         return False
     if b"-m" in arguments[:-1] and arguments[arguments.index(b"-m") + 1] == b"hookline":
         return True
     script = next((word for word in arguments if not word.startswith(b"-")), b"")
-    return os.path.basename(script) == b"hookline" or script.endswith(b"/hookline/__main__.py")  # noqa: PTH119 - bytes
+    return os.path.basename(script) == b"hookline" or script.endswith(b"/hookline/__main__.py")
 
 
 def _parent_of(pid: int) -> int:

@@ -24,7 +24,7 @@ _LONGEST_TIMEOUT_MS = 1e12
 _UNKILLABLE = "the hook did not exit even after SIGKILL, so it was left alone"
 
 
-class Owner(Protocol):
+class ProcessOwner(Protocol):
     """The part of a batch that its processes use."""
 
     limits: ChildLimits
@@ -58,7 +58,7 @@ class Process:
     _stderr: OutputPipe
     _watcher: Watcher
 
-    def __init__(self, owner: Owner, index: int, job: ChildJob, slot: object) -> None:
+    def __init__(self, owner: ProcessOwner, index: int, job: ChildJob, slot: object) -> None:
         """Take over a slot of the owner's limit, which is released when the process has finished."""
         self.index = index
         self.job = job

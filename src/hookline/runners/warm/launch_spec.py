@@ -53,26 +53,26 @@ def _script_run(invocation: Invocation, cwd: str) -> LaunchSpec | None:
         launcher, script, python, started = command.launcher, command.script, program, program
         arguments = invocation.argv[len(launcher) + 1 :]
     else:
-        found = shebang_launcher(_start_of(os.path.join(cwd, program), _LONGEST_SHEBANG))  # noqa: PTH118 - at every event
+        found = shebang_launcher(_start_of(os.path.join(cwd, program), _LONGEST_SHEBANG))
         if found is None:
             return None
         launcher, script, python, started = found, program, launched_python(found), found[0]
         arguments = invocation.argv[1:]
-        if not os.access(os.path.join(cwd, program), os.X_OK):  # noqa: PTH118
+        if not os.access(os.path.join(cwd, program), os.X_OK):
             return None  # starting it will report that
     name = "" if "/" in python else python
-    python = os.path.join(cwd, _found(name, invocation, cwd) if name else python)  # noqa: PTH118
-    if not os.path.isfile(os.path.join(cwd, script)):  # noqa: PTH113, PTH118
+    python = os.path.join(cwd, _found(name, invocation, cwd) if name else python)
+    if not os.path.isfile(os.path.join(cwd, script)):
         return None
     return LaunchSpec(launcher, python, script, name, is_shim=False, program=started, arguments=arguments)
 
 
 def may_come(invocation: Invocation, cwd: str) -> bool:
     """Whether a program without a recipe may have one later: one of its files is missing, or may not be executed."""
-    program = os.path.join(cwd, os.fsdecode(invocation.executable))  # noqa: PTH118
+    program = os.path.join(cwd, os.fsdecode(invocation.executable))
     command = python_command(invocation.argv)
     if command is not None:
-        return signature(program) is None or not os.path.isfile(os.path.join(cwd, command.script))  # noqa: PTH113, PTH118
+        return signature(program) is None or not os.path.isfile(os.path.join(cwd, command.script))
     start = _start_of(program, _LONGEST_SHEBANG)
     return not start or shebang_launcher(start) is not None
 
@@ -85,7 +85,7 @@ def is_still_found(spec: LaunchSpec, invocation: Invocation, cwd: str) -> bool:
 def signature(path: str) -> Signature:
     """Return a value that changes when the file is replaced or written to; None without a file."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - at every event, and Path is several times slower
+        found = os.stat(path)
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
@@ -99,7 +99,7 @@ def _kind(python: str, signed: Signature) -> str | None:
     start = _start_of(python, _LONGEST_SHIM)
     if start.startswith(_ELF):
         return "binary"
-    is_shim = os.path.basename(os.path.dirname(python)) == "shims" and b'/libexec/pyenv" exec "$program" "$@"' in start  # noqa: PTH119, PTH120
+    is_shim = os.path.basename(os.path.dirname(python)) == "shims" and b'/libexec/pyenv" exec "$program" "$@"' in start
     return "shim" if is_shim else None
 
 

@@ -17,7 +17,7 @@ _LONGEST_REPORT = 1 << 16
 _MOST_REPORTS = 3
 
 
-class Report:
+class ReportPipe:
     """A pipe for the modules that one run has used.
 
     The run opens it by its path, so that it has no descriptor more than others.
@@ -47,7 +47,7 @@ class Report:
         return [each for each in entries if each]
 
 
-def _new_report(slot: ScriptSlot) -> Report | None:
+def _new_report(slot: ScriptSlot) -> ReportPipe | None:
     """Return the report of the next run; None if it need not report."""
     now = signature(slot.script)
     if now != slot.reporting:
@@ -56,7 +56,7 @@ def _new_report(slot: ScriptSlot) -> Report | None:
         return None
     slot.reports_left -= 1
     try:
-        return Report()
+        return ReportPipe()
     except OSError:
         return None
 
@@ -67,7 +67,7 @@ class LeaseOwner(Protocol):
     def discard(self, standby: Standby) -> None:
         """End a standby that has no event."""
 
-    def finished(self, slot: ScriptSlot, report: Report | None, standby: Standby) -> None:
+    def finished(self, slot: ScriptSlot, report: ReportPipe | None, standby: Standby) -> None:
         """Called when the run is over, or was given up: read its report, and make a new standby."""
 
     def drop(self, slot: ScriptSlot) -> None:
@@ -84,7 +84,7 @@ class Lease:
         self._owner = owner
         self._slot = slot
         self._cwd, self._marks, self._changes = message
-        self._report: Report | None = None
+        self._report: ReportPipe | None = None
         self._is_over = False
         self.is_sent = False
         """True once the standby has got the event."""

@@ -15,7 +15,7 @@ from hookline.runners.process.job import ChildJob
 from hookline.runners.process.limit import ON_SHORTAGE
 from hookline.runners.warm.interpreter import Interpreter, NotWarmError, stop_waiting
 from hookline.runners.warm.launch_spec import may_come
-from hookline.runners.warm.lease import Lease, Report
+from hookline.runners.warm.lease import Lease, ReportPipe
 from hookline.runners.warm.pool_thread import PoolThread
 from hookline.runners.warm.probe import probe
 from hookline.runners.warm.process_state import facts_of, marks_in, read_at_start
@@ -156,7 +156,7 @@ class _Pool:
             slot.runs = 1
             return None
 
-    def finished(self, slot: ScriptSlot, report: Report | None, standby: Standby) -> None:
+    def finished(self, slot: ScriptSlot, report: ReportPipe | None, standby: Standby) -> None:
         """Read the report of a run, make a new standby, and free the memory of the old one."""
         self._over.append(standby)
         found = () if report is None else report.read()

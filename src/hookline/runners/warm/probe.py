@@ -33,7 +33,7 @@ class ProbeResult(NamedTuple):
 def probe(invocation: Invocation, cwd: str, spec: LaunchSpec) -> ProbeResult:
     """Raise NotParkedError if Python, started like this, ignores what we ask of it."""
     program, *found = _probe(invocation, cwd, spec)
-    file = os.stat(spec.python)  # noqa: PTH116
+    file = os.stat(spec.python)
     if not spec.is_shim and program != b"%d:%d" % (file.st_dev, file.st_ino):
         raise NotWarmError("the program has started another one")
     names: dict[bytes, list[str]] = {}
@@ -49,7 +49,7 @@ def probe(invocation: Invocation, cwd: str, spec: LaunchSpec) -> ProbeResult:
 
 def _probe(invocation: Invocation, cwd: str, spec: LaunchSpec) -> list[bytes]:
     words = (*spec.launcher, "-c", "pass", *spec.arguments)
-    program = os.path.join(cwd, spec.program)  # noqa: PTH118 - a name with a slash stays as it is
+    program = os.path.join(cwd, spec.program)
     control, pid = start(Invocation(os.fsencode(program), words, invocation.env), cwd, "probe", "-c")
     try:
         found = answer(control, b"probed")

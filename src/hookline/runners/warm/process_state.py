@@ -58,7 +58,7 @@ def facts_of(spec: LaunchSpec, invocation: Invocation, cwd: str) -> tuple[Any, .
     found = read_at_start(invocation.env)
     if found is None:
         return None
-    folder = os.path.dirname(spec.python)  # noqa: PTH120 - at every event
+    folder = os.path.dirname(spec.python)
     program = signature(spec.python)
     return (
         program,
@@ -128,14 +128,14 @@ def _keeps_cold(entry: bytes) -> bool:
 
 def _version_files(spec: LaunchSpec, cwd: str) -> tuple[Signature, ...]:
     """The files in which pyenv looks for the version to use."""
-    root = spec.python.removesuffix("/shims/" + os.path.basename(spec.python))  # noqa: PTH119
-    script_folder = os.path.dirname(os.path.join(cwd, spec.script))  # noqa: PTH118, PTH120
+    root = spec.python.removesuffix("/shims/" + os.path.basename(spec.python))
+    script_folder = os.path.dirname(os.path.join(cwd, spec.script))
     slots = [f"{root}/version"]
     for start in (cwd, script_folder):
         folder = os.path.realpath(start)
         while True:
             slots.append(f"{folder}/.python-version")
-            parent = os.path.dirname(folder)  # noqa: PTH120
+            parent = os.path.dirname(folder)
             if parent == folder:
                 break
             folder = parent
@@ -153,7 +153,7 @@ def _read(path: str) -> bytes:
 def shadowed_modules(folder: str, names: AbstractSet[str]) -> frozenset[str]:
     """Return the top-level modules among `names` that Python would import from a folder or archive."""
     try:
-        found = os.listdir(folder)  # noqa: PTH208 - pathlib is slow
+        found = os.listdir(folder)
     except NotADirectoryError:
         return _hidden_by_archive(folder, names)
     except OSError:

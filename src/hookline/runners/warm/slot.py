@@ -56,11 +56,11 @@ class ScriptSlot:
     @property
     def script(self) -> str:
         """The file of the script."""
-        return os.path.join(self.cwd, self.spec.script if self.spec else "")  # noqa: PTH118 - at every event
+        return os.path.join(self.cwd, self.spec.script if self.spec else "")
 
     def is_current(self, invocation: Invocation) -> bool:
         """Whether a run of this program now would start as the parked one did."""
-        program = signature(os.path.join(self.cwd, os.fsdecode(invocation.executable)))  # noqa: PTH118
+        program = signature(os.path.join(self.cwd, os.fsdecode(invocation.executable)))
         spec = self.spec
         if program != self.program or spec is None or not is_still_found(spec, invocation, self.cwd):
             self.program, spec = program, launch_spec_of(invocation, self.cwd)
@@ -145,4 +145,4 @@ def _are_same(files: dict[str, Signature]) -> bool:
 
 def _folder_of(script: str) -> str:
     """Where Python looks for modules first: beside the file that a link leads to."""
-    return os.path.dirname(os.path.realpath(script) if os.path.islink(script) else script)  # noqa: PTH114, PTH120
+    return os.path.dirname(os.path.realpath(script) if os.path.islink(script) else script)

@@ -32,7 +32,7 @@ _GRACE_S = 1.0
 _RETIRING_S = 2.0
 
 
-class Owner(Protocol):
+class WorkerOwner(Protocol):
     """The callbacks of the process's owner."""
 
     def on_line(self, process: "WorkerProcess", line: bytes) -> None:
@@ -45,7 +45,7 @@ class Owner(Protocol):
 class WorkerProcess:
     """A process in its own session, on one event loop. Its owner has to `end` or `retire` it."""
 
-    def __init__(self, job: ChildJob, owner: Owner, *, most_bytes: int) -> None:
+    def __init__(self, job: ChildJob, owner: WorkerOwner, *, most_bytes: int) -> None:
         """Start it; raise an OSError or ValueError if that is not possible."""
         self._owner = owner
         self._job = job
@@ -103,7 +103,7 @@ class WorkerProcess:
     def resident_bytes(self) -> int:
         """How much memory it uses; 0 where that can't be known."""
         try:
-            with open(f"/proc/{self.pid}/statm", "rb") as file:  # noqa: PTH123 - pathlib is slow
+            with open(f"/proc/{self.pid}/statm", "rb") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         except (OSError, IndexError, ValueError):
             return 0
