@@ -14,8 +14,8 @@ from hookline.gateway import results
 from hookline.gateway.elicitation import Elicitation
 from hookline.gateway.messages import Message, read_object, to_raw
 from hookline.protocol.events import HookEventName
+from hookline.protocol.inputs import mcp_tool_name
 from hookline.protocol.llm import LLMRequest
-from hookline.protocol.mcp import mcp_tool_name
 
 _TASK_METHODS = frozenset({"tasks/result", "tasks/get"})
 GUARDED = frozenset({"tools/call", "tools/list"}) | _TASK_METHODS

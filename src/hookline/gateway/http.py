@@ -15,7 +15,7 @@ from msgspec import UNSET
 from hookline.extensions import needing
 from hookline.gateway.lines import LIMIT, LineReader, wait_for_any
 from hookline.gateway.messages import INVALID_REQUEST, encode_message, error_answer, read_messages
-from hookline.protocol.mcp import mcp_server_facts
+from hookline.protocol.inputs import mcp_server_facts
 from hookline.stderr import warn_user
 
 with needing("mcp", "agent"):

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from hookline.errors import HooklineError
 from hookline.gateway.lines import LineReader, LineWriter, wait_for_any
-from hookline.protocol.mcp import mcp_server_facts
+from hookline.protocol.inputs import mcp_server_facts
 from hookline.runners.process import orphans
 from hookline.runners.process.command import program_invocation, spawn
 from hookline.runners.process.reaper import REAPER, group_remains, signal_group

@@ -1,8 +1,10 @@
 """The input of hooks: one JSON object on stdin, first the session's facts, then the event's own fields."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     NotRequired,
@@ -17,9 +19,17 @@ from typing import (
 import msgspec
 from msgspec import Meta
 
+from hookline.extensions import lazy_module
 from hookline.protocol.answers import kind_of
 from hookline.protocol.events import PreCompressTrigger, SessionEndReason, SessionStartSource
 from hookline.protocol.llm import LLMRequestFields, LLMResponse
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = lazy_module("hashlib")  # OpenSSL takes time to load, and few names are so long
+
+_LONGEST_TOOL_NAME = 64
 
 
 class HookInput(TypedDict):
@@ -146,6 +156,30 @@ class PreCompressInput(HookInput, PreCompressFields):
 
 class NotificationInput(HookInput, NotificationFields):
     """All that a Notification hook gets."""
+
+
+def mcp_tool_name(server: str, tool: str) -> str:
+    """`mcp__server__tool`, as models accept it; long names that start alike stay different."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"mcp__{server}__{tool}")
+    if len(name) <= _LONGEST_TOOL_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _LONGEST_TOOL_NAME - len(digest) - 1]}_{digest}"
+
+
+def mcp_server_facts(
+    name: str,
+    *,
+    command: str | None = None,
+    args: Sequence[str] = (),
+    cwd: str | None = None,
+    url: str | None = None,
+) -> dict[str, Any]:
+    """A server as hooks see it in `mcp_context`, without its environment, which may hold secrets."""
+    if url is not None:
+        return {"server_name": name, "url": url}
+    facts: dict[str, Any] = {"server_name": name, "command": command, "args": list(args)}
+    return facts if cwd is None else {**facts, "cwd": cwd}
 
 
 Fields = TypeVar("Fields")

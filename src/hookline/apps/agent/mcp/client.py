@@ -20,7 +20,7 @@ from hookline.apps.agent.toolbox import ToolBox, UnusableToolError
 from hookline.client.triggers.results import ToolResult
 from hookline.extensions import lazy_module
 from hookline.protocol.constants import CHILD_MARK
-from hookline.protocol.mcp import mcp_tool_name
+from hookline.protocol.inputs import mcp_tool_name
 
 if TYPE_CHECKING:
     import mcp

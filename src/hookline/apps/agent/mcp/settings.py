@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hookline.protocol.answers import kind_of
-from hookline.protocol.mcp import mcp_server_facts
+from hookline.protocol.inputs import mcp_server_facts
 from hookline.settings.read.files import Layer
 from hookline.settings.read.merge import by_authority
 
