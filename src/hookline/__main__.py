@@ -40,7 +40,7 @@ def main() -> int:
     from hookline.apps.cli.streams import open_missing  # noqa: PLC0415 - after the handler is set
 
     open_missing()
-    from hookline.apps.cli.main import main as run_command  # noqa: PLC0415
+    from hookline.apps.cli.main import main as run_command  # noqa: PLC0415 - the same
 
     try:
         return run_command()

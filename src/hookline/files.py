@@ -141,7 +141,7 @@ def _user_state_path() -> Path:
             return Path(moved, "hookline")
         if not moved and home.startswith("/"):
             return Path(home, ".local/state/hookline")
-    from platformdirs import user_state_path  # noqa: PLC0415
+    from platformdirs import user_state_path  # noqa: PLC0415 - hardly ever needed, as the docstring says
 
     return user_state_path("hookline")
 
