@@ -223,5 +223,5 @@ def test_a_hooks_question_names_the_hook_and_its_reason(
     here.expect("read_file wants to run")
     here.expect("[N]o:")
     here.type("\x04")
-    here.expect("read_file a.txt was not run" if not prompt else "[read_file: blocked by guard]")
+    here.expect("read_file a.txt was not run" if not prompt else "[read_file: blocked by the user]")
     here.expect("Done.")

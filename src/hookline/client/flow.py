@@ -202,7 +202,8 @@ def answered(program: Program, call: ToolCall, answer: object, why_not: str | No
     word = outcome_words.UserAnswer.YES if answer else outcome_words.UserAnswer.NO
     program.write(answer_record(call, word, program.asked, why_not))
     reason = call.reason if answer or why_not is None else f"{call.reason} ({why_not})"
-    return replace(call, ask=False, blocked=not answer, reason=reason)
+    decided_by = call.decided_by if answer else (program.asked,)
+    return replace(call, ask=False, blocked=not answer, reason=reason, decided_by=decided_by)
 
 
 def answer_record(call: ToolCall, answer: "UserAnswer", asked: str, why: str | None = None) -> "AnswerRecord":

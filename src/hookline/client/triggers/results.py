@@ -63,7 +63,7 @@ class ToolResult:
         suppress_display: True when a hook wants the user not to be shown this; the model still sees it.
         should_stop: True when a hook wants the agent to stop.
         stop_reason: why; to be shown to the user.
-        decided_by: the hooks that blocked the call or stopped the agent.
+        decided_by: the hooks that blocked the call or stopped the agent, or the user who refused it.
     """
 
     llm_content: Any
@@ -113,7 +113,8 @@ class ToolCall:
         context: a text for the model that belongs to the result; `after_tool` adds it.
         stop: True when the agent has to stop now.
         stop_reason: why; to be shown to the user.
-        decided_by: the hooks that blocked the call, stopped the agent, or want the user to be asked.
+        decided_by: the hooks that blocked the call, stopped the agent, or want the user to be asked; or the user who
+            refused it.
         verdict: everything about the event; None when no hook had to run.
     """
 
