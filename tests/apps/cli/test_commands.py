@@ -27,8 +27,10 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser, bool]]:
             yield f"{name} {words}", found, False
 
 
-ALL = [pytest.param(parser, is_group, id=name) for name, parser, is_group in parsers()]
-every_command = pytest.mark.parametrize(("parser", "is_group"), ALL)
+PARSERS = [*parsers()]
+every_command = pytest.mark.parametrize(
+    ("parser", "is_group"), [pytest.param(parser, is_group, id=name) for name, parser, is_group in PARSERS]
+)
 
 
 def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -55,7 +57,7 @@ def test_every_command_prints_json_for_programs(parser: argparse.ArgumentParser,
 def test_an_option_means_the_same_everywhere() -> None:
     """It takes the same kind of value in each command that has it."""
     shapes: defaultdict[str, set[tuple[str | None, bool]]] = defaultdict(set)
-    for _, parser, _ in parsers():
+    for _, parser, _ in PARSERS:
         for name, action in options_of(parser).items():
             choices = "|".join(map(str, action.choices)) if action.choices and not action.metavar else None
             shapes[name].add((str(action.metavar) if action.metavar else choices, action.nargs == 0))
@@ -79,3 +81,13 @@ def test_exit_codes_have_one_table() -> None:
     page = (DOCS / "troubleshooting.md").read_text().partition("## Exit codes")[2]
     rows = re.findall(r"^\| `(\d+)` \| (.*) \|$", page, re.MULTILINE)
     assert {int(code): meaning for code, meaning in rows} == EXIT_CODES
+
+
+@pytest.mark.parametrize(
+    "page", [page.name for page in DOCS.glob("*.md") if page.name not in ("decisions.md", "requirements.md")]
+)
+def test_the_pages_name_options_that_exist(page: str) -> None:
+    """An option that was renamed is renamed in the text of the pages, too; commands in their examples have tests."""
+    known = {"--help", "--version"}.union(*(options_of(parser) for _, parser, _ in PARSERS))
+    named = {*re.findall(r"`(--[a-z][a-z-]+)", (DOCS / page).read_text())}
+    assert named - known - {"--password"} == set()  # of another program, as an example of a secret
