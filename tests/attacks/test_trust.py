@@ -343,7 +343,7 @@ def test_in_the_home_directory_the_state_is_inside(bench: Bench, own_home: Path)
     assert (above / "ran").exists()
     for project in (above, own_home):
         shown = bench.says("doctor", "--project", str(project), HOOKLINE_STATE_DIR=str(state))
-        assert "note trust" in shown
+        assert "warning trust" in shown
         assert "is inside the project, because your home directory is" in shown
 
 
@@ -451,5 +451,5 @@ def test_doctor_warns_when_the_home_directory_is_a_checkout(bench: Bench, own_ho
     bench.write(bench.user_file, {"enableHooks": True})
     assert "checkout" not in bench.says("doctor")
     (own_home / ".git").mkdir()
-    words = "note home ~ is a git checkout, and hooks in ~/.llxprt/settings.json run without trust"
+    words = "warning home ~ is a git checkout, and hooks in ~/.llxprt/settings.json run without trust"
     assert words in bench.says("doctor")
