@@ -9,7 +9,7 @@ from openai.types.responses.response_input_item import ResponseInputItem
 
 from hookline import FormatError, LLMRequest
 from hookline.formats import openai
-from hookline.formats.openai_items import _check
+from hookline.formats.openai.items import _check
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("read", "write")]

@@ -11,11 +11,12 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from hookline.errors import FormatError
-from hookline.formats import anthropic, openai_chat, openai_items, requests, responses
+from hookline.formats import anthropic, requests, responses
 from hookline.formats.conversation import ContentView
 from hookline.formats.hook_format import Role
 from hookline.formats.messages import TEXTS, MessageForm, check_part
 from hookline.formats.native import kind_of, listed, shape_of, words
+from hookline.formats.openai import chat, items
 from hookline.protocol.llm import HookToolConfig, LLMResponse, ToolMode
 
 _OWN = ("model", "system", "messages", "tools", "tool_choice")
@@ -42,9 +43,7 @@ _BLOCKS_OF_PROVIDERS = words(
     guard_content input_json_delta media reasoning_content reference video_url
     """
 )
-_BLOCKS = (
-    _OWN_BLOCKS | _BLOCKS_OF_PROVIDERS | openai_chat.PARTS | openai_items.PARTS | openai_items.ITEMS | anthropic.BLOCKS
-)
+_BLOCKS = _OWN_BLOCKS | _BLOCKS_OF_PROVIDERS | chat.PARTS | items.PARTS | items.ITEMS | anthropic.BLOCKS
 # Amazon's block for a cache mark has no type, and a text needs none.
 _UNTYPED = frozenset({"text", "cachePoint"})
 

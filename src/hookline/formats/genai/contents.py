@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from hookline.errors import FormatError
-from hookline.formats import parts as shared
+from hookline.formats import messages as shared
 from hookline.formats.conversation import ContentView
 from hookline.formats.genai import sdk
 from hookline.formats.hook_format import Role, listed

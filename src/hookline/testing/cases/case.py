@@ -3,10 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hookline.extensions import lazy_module
 from hookline.protocol.events import HookEventName
+from hookline.protocol.text.matchers import is_quick, pattern_fault
 from hookline.protocol.verdict import Verdict
+
+if TYPE_CHECKING:
+    import regress
+else:
+    regress = lazy_module("regress")  # few cases have patterns
 
 
 class Outcome(StrEnum):
@@ -98,3 +105,19 @@ class Case:
     def title(self) -> str:
         """The name, and which of the inputs."""
         return f"{self.name} [{self.input_label}]" if self.input_label else self.name
+
+
+def why_unusable(pattern: str) -> str | None:
+    """The mistake in a regular expression of a case file, which is ECMAScript as in matchers; None without one."""
+    if fault := pattern_fault(pattern):
+        return fault
+    try:
+        regress.Regex(pattern)
+    except Exception as error:  # noqa: BLE001 - whatever the engine raises is about the pattern
+        return f"is not a regular expression ({error})"
+    return None
+
+
+def is_found(pattern: str, text: str) -> bool | None:
+    """Return whether the pattern is found anywhere in the text; None if that could take too long."""
+    return regress.Regex(pattern).find(text) is not None if is_quick(pattern, len(text)) else None

@@ -7,8 +7,7 @@ from typing import Any
 
 from hookline.protocol.text.exit_text import show_ending, telling_line
 from hookline.protocol.verdict import HookExecutionResult, Verdict
-from hookline.testing.cases.case import Expectation, outcomes_of
-from hookline.testing.cases.patterns import is_found
+from hookline.testing.cases.case import Expectation, is_found, outcomes_of
 
 
 @dataclass(frozen=True, slots=True)

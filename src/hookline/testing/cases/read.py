@@ -17,9 +17,8 @@ from hookline.protocol.events import HookEventName
 from hookline.protocol.text.strings import nearest
 from hookline.settings.read import toml
 from hookline.settings.read.files import MOST_PROBLEMS
-from hookline.testing.cases.case import Case, CasePlace, Expectation, Outcome
+from hookline.testing.cases.case import Case, CasePlace, Expectation, Outcome, why_unusable
 from hookline.testing.cases.inputs import MOST_INPUTS, CaseError, inputs_of
-from hookline.testing.cases.patterns import why_unusable
 from hookline.testing.cases.schema import CaseFile, CaseTable, ExpectTable, InputTable
 
 SUFFIX = ".hooks.toml"

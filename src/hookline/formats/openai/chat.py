@@ -7,9 +7,8 @@ from hookline.errors import FormatError
 from hookline.formats import requests, responses
 from hookline.formats.conversation import ContentView
 from hookline.formats.hook_format import Role
-from hookline.formats.messages import TEXTS, MessageForm, check_content, check_parts
+from hookline.formats.messages import TEXTS, MessageForm, check_content, check_parts, replace_text
 from hookline.formats.native import field, kind_of, listed, shape_of, with_fields, words
-from hookline.formats.parts import replace_text
 from hookline.protocol.llm import HookToolConfig, LLMResponse, ToolMode
 
 _ROLES: Mapping[str, Role] = {

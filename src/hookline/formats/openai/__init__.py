@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookline.errors import FormatError
-from hookline.formats import openai_chat as chat
-from hookline.formats import openai_items as items
 from hookline.formats import requests
 from hookline.formats.native import field, given
+from hookline.formats.openai import chat, items
 from hookline.protocol.llm import LLMRequest, LLMResponse, ToolMode
 
 ENDINGS = chat.ENDINGS

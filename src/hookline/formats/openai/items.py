@@ -4,13 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hookline.errors import FormatError
-from hookline.formats import openai_chat as chat
 from hookline.formats import requests, responses
 from hookline.formats.conversation import ContentView
 from hookline.formats.hook_format import Role
-from hookline.formats.messages import TEXTS, MessageForm, SystemPrompt, check_content, check_parts, split_prompt
+from hookline.formats.messages import (
+    TEXTS,
+    MessageForm,
+    SystemPrompt,
+    check_content,
+    check_parts,
+    replace_texts,
+    split_prompt,
+    spread,
+)
 from hookline.formats.native import check_type, field, given, kind_of, listed, shape_of, with_fields, words
-from hookline.formats.parts import replace_texts, spread
+from hookline.formats.openai import chat
 from hookline.protocol.llm import LLMResponse
 
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "model"}
