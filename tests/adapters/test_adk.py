@@ -2,11 +2,9 @@
 
 import asyncio
 import gc
-import json
-import shlex
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +26,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
+from tests.answers import says
 
 from hookline import Hooks
 from hookline.adapters.adk import HooklinePlugin
@@ -151,11 +150,6 @@ def settings(**commands: str) -> dict[str, Any]:
     """A hook for each event."""
     events = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in commands.items()}
     return {"enableHooks": True, "hooks": events}
-
-
-def says(answer: Mapping[str, Any]) -> str:
-    """A hook that answers this."""
-    return f"printf %s {shlex.quote(json.dumps(answer))}"
 
 
 STOP = says({"continue": False, "stopReason": "The budget is spent."})

@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from claude_agent_sdk import (
     tool,
 )
 from claude_agent_sdk.types import PostToolUseFailureHookInput, PostToolUseHookInput, PreToolUseHookInput
+from tests.answers import says
 from tests.live.models import Anthropic, Call, Model
 
 from hookline import Hooks
@@ -36,11 +36,6 @@ from hookline.testing.effects import Conversation, Request, RunOutcome, Turn
 
 ROOT = Path(__file__).parents[2]
 NO = "echo no >&2; exit 2"
-
-
-def says(answer: Mapping[str, Any]) -> str:
-    """A hook that answers this."""
-    return f"printf %s {shlex.quote(json.dumps(answer))}"
 
 
 STOP = says({"continue": False, "stopReason": "The budget is spent."})

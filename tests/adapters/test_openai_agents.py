@@ -4,11 +4,10 @@ import asyncio
 import inspect
 import itertools
 import json
-import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from agents import (
 from agents.mcp import MCPServerStdio
 from agents.testing import ScriptedModel, assistant_message, function_call
 from pydantic import BaseModel
+from tests.answers import says
 
 from hookline import Hooks
 from hookline.adapters.openai_agents import with_hooks
@@ -157,11 +157,6 @@ MODES = [pytest.param(mode, id=mode.__name__) for mode in (run, run_streamed, ru
 def test_effect(effect: effects.Effect, mode: Callable[..., Any]) -> None:
     """Every effect, however the agent is run."""
     asyncio.run(effects.check(AgentsHost(mode), effect, cannot=CANNOT))
-
-
-def says(answer: Mapping[str, Any]) -> str:
-    """A hook that answers this."""
-    return f"printf %s {shlex.quote(json.dumps(answer))}"
 
 
 STOP = says({"continue": False, "stopReason": "The budget is spent."})

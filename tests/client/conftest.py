@@ -1,5 +1,3 @@
-import json
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,11 +8,6 @@ from hookline import Hooks
 from hookline.log.write.logger import MemorySink
 
 MakeHooks = Callable[..., Hooks]
-
-
-def says(answer: object) -> str:
-    """A command that answers this."""
-    return f"printf %s {shlex.quote(json.dumps(answer))}"
 
 
 def hook(command: str, *, name: str | None = None, matcher: str | None = None, **options: Any) -> dict[str, Any]:

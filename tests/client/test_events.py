@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.answers import says
 
 from hookline import FormatError, Hooks, LLMRequest, LLMResponse, ToolResult
 from hookline.errors import SessionClosedError
 from hookline.log.write.logger import MemorySink
 
-from .conftest import MakeHooks, hook, says
+from .conftest import MakeHooks, hook
 
 REQUEST: LLMRequest = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "config": {"topP": 0.5}}
 DENY = "echo 'Not here.' >&2; exit 2"

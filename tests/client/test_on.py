@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.conftest import MakeHooks, hook, says
+from tests.answers import says
+from tests.client.conftest import MakeHooks, hook
 
 import hookline
 from hookline import Hooks, ToolResult

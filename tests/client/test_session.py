@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.answers import says
 
 from hookline import Config, Hooks, LLMRequest
 from hookline.hook import Deny
@@ -15,7 +16,7 @@ from hookline.protocol.events import SessionFacts
 from hookline.protocol.observer import HookObserver
 from hookline.protocol.verdict import HookExecutionPlan, Verdict
 
-from .conftest import MakeHooks, hook, says
+from .conftest import MakeHooks, hook
 
 REQUEST: LLMRequest = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 

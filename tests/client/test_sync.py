@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.answers import says
 
 from hookline import Hooks, LLMRequest
 from hookline.client import Session, SyncSession
@@ -20,7 +21,7 @@ from hookline.errors import HooklineError, SessionClosedError
 from hookline.protocol.hook_entry import HookEntry
 from hookline.protocol.observer import HookObserver
 
-from .conftest import MakeHooks, hook, says
+from .conftest import MakeHooks, hook
 
 REQUEST: LLMRequest = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 REWRITE = says({"hookSpecificOutput": {"tool_input": {"path": "b"}}})

@@ -1,7 +1,6 @@
 """A gateway as a process, in front of real servers."""
 
 import json
-import shlex
 import socket
 import subprocess
 import sys
@@ -17,11 +16,6 @@ from tests.patience import is_alive
 OFFICIAL = Path(__file__).with_name("official_server.py")
 
 Groups = Mapping[str, list[dict[str, Any]]]
-
-
-def says(answer: object) -> str:
-    """A command that answers this."""
-    return f"printf %s {shlex.quote(json.dumps(answer))}"
 
 
 def hook(command: str, matcher: str | None = None, **options: Any) -> dict[str, Any]:

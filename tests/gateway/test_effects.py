@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
+from tests.answers import says
 from tests.fleet.company import Company, agents_off
-from tests.gateway.conftest import Groups, hook, says, specific
+from tests.gateway.conftest import Groups, hook, specific
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import ElicitResult, TextContent
-from tests.gateway.conftest import hook, says, specific
+from tests.answers import says
+from tests.gateway.conftest import hook, specific
 from tests.gateway.test_relay import Wires, run
 
 from hookline.hook import Ask, BeforeTool

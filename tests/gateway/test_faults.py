@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.gateway.conftest import ECHO, ROUGH, Raw, hook, is_gone, official_http_server, says, specific
+from tests.answers import says
+from tests.gateway.conftest import ECHO, ROUGH, Raw, hook, is_gone, official_http_server, specific
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import pytest
 from google.genai import types
+from tests.answers import says
 
 from hookline.client.config import Config
 from hookline.client.triggers.model import (
@@ -75,11 +76,6 @@ TRIGGERS: list[Any] = [
     pytest.param(after_model, "AfterModel", AfterModelHookResult(response=RESPONSE), id="AfterModel"),
     pytest.param(tool_selection, "BeforeToolSelection", BeforeToolSelectionHookResult(), id="BeforeToolSelection"),
 ]
-
-
-def says(answer: object) -> str:
-    """A command that answers this."""
-    return f"printf %s {shlex.quote(json.dumps(answer))}"
 
 
 def config_of(project: Path, event: str, *commands: str, sink: MemorySink | None = None, **options: Any) -> Config:
@@ -177,16 +173,6 @@ def test_a_failing_hook_changes_nothing(
     assert asyncio.run(trigger(config_of(project, event, command, sink=memory, timeout=timeout))) == default
     (warning,) = [record for record in memory.records if record.level is LogLevel.WARN]
     assert warning.message.endswith("the operation proceeds without it")
-
-
-@pytest.fixture
-def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hooks that cannot be read, by a fault in hookline."""
-
-    def fail(_layers: object, **_options: object) -> None:
-        raise OSError("unreadable")
-
-    monkeypatch.setattr("hookline.engine.system.decode_settings", fail)
 
 
 @pytest.mark.req("HOOK-111", "HOOK-113", "HOOK-116")

@@ -121,16 +121,6 @@ def test_a_failing_hook_is_a_warning(project: Path, event: str, trigger: Trigger
     assert (warning.to_dict()["kind"], warning.to_dict()["event"], warning.to_dict()["exitCode"]) == ("hook", event, 1)
 
 
-@pytest.fixture
-def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hooks that cannot be read, by a fault in hookline."""
-
-    def fail(_layers: object, **_options: object) -> None:
-        raise OSError("unreadable")
-
-    monkeypatch.setattr("hookline.engine.system.decode_settings", fail)
-
-
 @pytest.mark.req("HOOK-111")
 @pytest.mark.usefixtures("unreadable")
 @pytest.mark.parametrize(("event", "trigger", "fields"), TRIGGERS)

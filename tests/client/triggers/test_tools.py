@@ -2,13 +2,13 @@ import asyncio
 import collections
 import json
 import os
-import shlex
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from tests.answers import says
 
 from hookline.client.config import Config
 from hookline.client.triggers.tools import (
@@ -24,11 +24,6 @@ from hookline.protocol.results import DefaultHookOutput
 
 ARGUMENTS = {"path": "a.txt", "options": {"all": True}}
 DONE = ToolResult(llm_content="done", return_display="Done.")
-
-
-def says(answer: object) -> str:
-    """A command that answers this."""
-    return f"printf %s {shlex.quote(json.dumps(answer))}"
 
 
 def config_of(
@@ -107,16 +102,6 @@ def test_triggers_without_hooks_wait_for_nothing(project: Path, enabled: bool) -
     assert run_without_yielding(execute_tool_with_hooks(config, "write_file", ARGUMENTS, tool)) is DONE
     assert tool.ran_with == [ARGUMENTS]
     assert tool.ran_with[0] is not ARGUMENTS
-
-
-@pytest.fixture
-def unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hooks that cannot be read, by a fault in hookline."""
-
-    def fail(_layers: object, **_options: object) -> None:
-        raise OSError("unreadable")
-
-    monkeypatch.setattr("hookline.engine.system.decode_settings", fail)
 
 
 class _NoSystem(Config):
