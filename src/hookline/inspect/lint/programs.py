@@ -12,6 +12,7 @@ from hookline.inspect.view import Setup
 from hookline.protocol.constants import PROJECT_DIR_VARIABLES, HookType
 from hookline.protocol.hook_entry import HookEntry, Plugin
 from hookline.runners.process.command import direct_invocation, shell_invocation
+from hookline.shell.expansions import braced
 from hookline.shell.lexer import read_script
 from hookline.shell.pieces import Text, Word
 
@@ -313,5 +314,8 @@ def _script_fault(words: Sequence[str], project_dir: str) -> str | None:
             also = ", so everything is blocked" if Path(words[0]).name.startswith("python") else ""
             if _SHELL.fullmatch(Path(words[0]).name) and Path(project_dir, word).is_dir():
                 return f"names {word}, which is a directory; name a script"
-            return None if Path(project_dir, word).exists() else f"names {word}, which does not exist{also}; {_CREATE}"
+            is_there = Path(project_dir, word).exists() or braced(word, 1) != [
+                word
+            ]  # the shell makes other names of it
+            return None if is_there else f"names {word}, which does not exist{also}; {_CREATE}"
     return None
