@@ -186,7 +186,7 @@ def _value(word: Word, command: str, lookup: _Lookup) -> str | None:
             if not piece.quote and not parts and home and text.startswith("~/"):
                 text = text[1:]
                 parts.append(home)
-            if not piece.quote and text not in ("[", "{") and any(sign in text for sign in "*?[{~"):
+            if not piece.quote and word.source not in ("[", "{") and any(sign in text for sign in "*?[{~"):
                 return None
             parts.append(text)
         elif piece.is_plain and piece.name in lookup.env and not re.search(rf"\b{piece.name}\b[=+]", command):
