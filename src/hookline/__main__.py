@@ -21,7 +21,7 @@ EXIT_INTERRUPTED = 130
 
 if not __package__:
     # Started by its path and isolated (runners/process/own_process.py), so Python may not know where the package is.
-    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - pathlib is slow
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # A parent may have SIGCHLD ignored. Then the exit status of every hook would be lost, and with it every deny, here and
 # in whatever is started from here.

@@ -164,8 +164,8 @@ def _stop_endless_calls(environ: Mapping[str, str]) -> None:
 
 
 def _caller(call: BridgeCall, words: BridgeArguments, request: AgentRequest) -> CacheKey:
-    files = None if words.settings is None else tuple(os.path.join(call.cwd, file) for file in words.settings)  # noqa: PTH118 - as text
-    directory = os.path.abspath(os.path.join(call.cwd, request.cwd))  # noqa: PTH100, PTH118 - not resolved
+    files = None if words.settings is None else tuple(os.path.join(call.cwd, file) for file in words.settings)
+    directory = os.path.abspath(os.path.join(call.cwd, request.cwd))  # not resolved
     root = request.root or call.environ.get(_ROOT_VARIABLES.get(words.agent, ""))
     project, nested = (directory, ()) if files else find_projects(directory, root, call.environ)
     return CacheKey(

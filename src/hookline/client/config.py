@@ -101,7 +101,7 @@ class Config:
             log_file: False keeps everything out of the log file that the settings name, for runs that only try hooks.
             fired_by: who fires the events, for the log; only events of a real agent are evidence that it is guarded.
         """
-        self._working_dir = os.path.abspath(working_dir)  # noqa: PTH100 - a path is kept as it was spelled, not resolved
+        self._working_dir = os.path.abspath(working_dir)
         self.session_facts = SessionFacts(
             session_id=session_id or new_session_id(), cwd=self._working_dir, transcript_path=transcript_path
         )

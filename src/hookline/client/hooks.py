@@ -122,7 +122,7 @@ class Hooks:
     def _report_problems(self) -> None:
         """Says on stderr what is configured and has no effect; `Config` has reported files that can't be read."""
         config = self.config
-        if not os.path.isdir(config.get_working_dir()):  # noqa: PTH112 - as `Config` has it
+        if not os.path.isdir(config.get_working_dir()):
             warn_user(f"the project's directory {config.get_working_dir()} does not exist, so nothing is read from it")
         found = [problem for problem in config.get_problems() if not problem.is_error]
         for problem in (*found, *config.get_hook_problems(), *config.get_misplaced()):
@@ -186,7 +186,7 @@ class Hooks:
             check_text("the session's id", id)
         facts = SessionFacts(
             session_id=session_id or new_session_id(),
-            cwd=self.config.get_working_dir() if cwd is None else os.path.abspath(cwd),  # noqa: PTH100 - not resolved
+            cwd=self.config.get_working_dir() if cwd is None else os.path.abspath(cwd),  # not resolved
             transcript_path="" if transcript is None else os.fspath(transcript),
             agent=agent,
         )

@@ -310,7 +310,7 @@ def _copy(environ: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def _existing(folder: str) -> str:
     """The directory, or its nearest existing parent: an agent that removes its directory must not lose its guards."""
-    while not os.path.isdir(folder) and (above := os.path.dirname(folder)) != folder:  # noqa: PTH112, PTH120 - at every event
+    while not os.path.isdir(folder) and (above := os.path.dirname(folder)) != folder:
         folder = above
     return folder or "/"
 

@@ -114,7 +114,7 @@ class ProcessServer:
 
     async def open(self, reader: LineReader, source: LineReader) -> None:
         """Start the program."""
-        cwd = os.getcwd()  # noqa: PTH109 - links must not be resolved
+        cwd = os.getcwd()  # links must not be resolved
         try:
             self._program = program = ManagedProcess(self._argv, cwd, dict(os.environ))
         except (OSError, ValueError) as error:

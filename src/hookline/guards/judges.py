@@ -36,7 +36,7 @@ def _found(use: str, event: BeforeTool, options: Mapping[str, Any]) -> list[Rule
     """The findings of a pack for a tool call, after its options."""
     chosen = PackOptions.of(options)
     pack = use.partition(":")[2]
-    home = os.path.expanduser("~")  # noqa: PTH111 - a Path takes twenty times as long, and this is each event's
+    home = os.path.expanduser("~")
     found = _commands(pack, event, chosen, home)
     if (own := _JUDGES.get(pack)) is not None:
         found += own(event, chosen, home)

@@ -109,12 +109,12 @@ def _matching(whole: str) -> Iterator[str]:
         if directory not in real_directories:
             real_directories[directory] = os.path.realpath(directory)
         real = posixpath.join(real_directories[directory], name)
-        yield from (each, os.path.realpath(real) if os.path.islink(real) else real)  # noqa: PTH114 - a text
+        yield from (each, os.path.realpath(real) if os.path.islink(real) else real)
 
 
 def _names_in(directory: str) -> list[str]:
     try:
-        return os.listdir(directory)  # noqa: PTH208 - names alone
+        return os.listdir(directory)
     except OSError:
         return []
 

@@ -13,7 +13,7 @@ from hookline.hook import AfterModel, AfterTool, Answer, BeforeTool, Redact, Rew
 from hookline.log.redact.secret_patterns import private_keys, tokens
 from hookline.protocol.text.secret_names import asks_for_secrets
 
-SECRET_FILES = "secret-files"  # noqa: S105 - the id of a rule
+SECRET_FILES = "secret-files"
 """The one rule about files with secrets, in commands and in tool calls."""
 REPLACED = "[redacted by hookline:secrets]"
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -74,7 +74,7 @@ def read_facts() -> Facts:
 
 def _config() -> Config:
     """The settings of this user and of the system; a service has no project."""
-    return Config(os.path.expanduser("~"), quiet=True, log_file=False)  # noqa: PTH111 - as a text
+    return Config(os.path.expanduser("~"), quiet=True, log_file=False)
 
 
 def _hook(hook: Mapping[str, Any]) -> HookStatus:

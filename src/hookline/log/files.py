@@ -128,7 +128,7 @@ def _rotated(path: Path) -> list[Path]:
     target = Path(os.path.realpath(path))
     names: list[str] = []
     with suppress(OSError):
-        names = os.listdir(target.parent)  # noqa: PTH208 - not `glob`, for which [ in the name of the log is special
+        names = os.listdir(target.parent)  # not `glob`, for which [ in the name of the log is special
     beginning = f"{target.name}."
     endings = (name.removeprefix(beginning) for name in names if name.startswith(beginning))
     numbers = sorted(int(ending) for ending in endings if ending.isdecimal())

@@ -62,7 +62,7 @@ class Background:
 
     async def _tracked(self, work: Coroutine[Any, Any, None], owner: Hashable) -> None:
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - coroutines submitted to a loop run as tasks
+        assert task is not None
         self._tasks[task] = owner
         try:
             await work

@@ -104,7 +104,7 @@ async def _ask_worker(invocation: HookInvocation, context: RunContext) -> ChildO
 
 async def _post(invocation: HookInvocation, context: RunContext) -> ChildOutcome:
     hook = invocation.hook
-    assert isinstance(hook.run, HttpTarget)  # noqa: S101 - the row of this type
+    assert isinstance(hook.run, HttpTarget)
     return await http.post(
         hook.run,
         invocation.stdin,
@@ -118,7 +118,7 @@ async def _post(invocation: HookInvocation, context: RunContext) -> ChildOutcome
 
 async def _ask_remote(invocation: HookInvocation, context: RunContext) -> ChildOutcome:
     hook, session = invocation.hook, current_session.get()
-    assert isinstance(hook.run, RemoteSubject)  # noqa: S101 - the row of this type
+    assert isinstance(hook.run, RemoteSubject)
     agent = (None if session is None else session.agent) or context.agent
     facts: AskerFacts = {
         "sessionId": str(invocation.hook_input["session_id"]),

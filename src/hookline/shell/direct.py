@@ -47,7 +47,7 @@ def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str | None:
             return None  # bash reads it as a home directory
         else:
             candidate = f"{cwd}/{folder}/{name}"
-        if os.access(candidate, os.X_OK) and os.path.isfile(candidate):  # noqa: PTH113 - Path takes longer than the check
+        if os.access(candidate, os.X_OK) and os.path.isfile(candidate):
             # A relative folder of PATH is left to bash, which names the program by it.
             return candidate if folder.startswith("/") else None
     return None

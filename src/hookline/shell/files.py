@@ -127,7 +127,7 @@ class _Search:
             self._given_up[self._paths.command] = None
             return None
         try:
-            status = os.stat(path)  # noqa: PTH116 - at every event, and Path is several times slower
+            status = os.stat(path)
         except (OSError, ValueError):
             status = None
         self._looked_at[path] = status

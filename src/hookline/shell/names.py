@@ -284,7 +284,7 @@ def is_glob(text: str) -> bool:
 def _home(path: str) -> str:
     # No user name has a lone surrogate or a null character.
     with contextlib.suppress(ValueError):
-        return os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser raises for an unknown user
+        return os.path.expanduser(path)  # Path.expanduser raises for an unknown user
     return path
 
 
@@ -327,7 +327,7 @@ def _files_of_module(module: str) -> tuple[str, ...]:
 @lru_cache(maxsize=8)
 def _own_places(search_path: str, project_dir: str) -> list[str]:
     """The directories of a PATH that are inside the project."""
-    places = (os.path.join(project_dir, place) for place in search_path.split(os.pathsep))  # noqa: PTH118 - as text
+    places = (os.path.join(project_dir, place) for place in search_path.split(os.pathsep))
     return [place for place in places if is_inside(place, project_dir)]
 
 

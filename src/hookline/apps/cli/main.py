@@ -185,7 +185,7 @@ def _fault_of_system(error: Exception) -> str | None:
 
 def _is_directory_gone() -> bool:
     try:
-        os.getcwd()  # noqa: PTH109 - the same, without a path
+        os.getcwd()
     except FileNotFoundError:
         return True
     return False

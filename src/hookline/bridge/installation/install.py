@@ -52,7 +52,7 @@ def _is_installed() -> bool:
     code = "import hookline; print(hookline.__file__)"
     with suppress(OSError, subprocess.SubprocessError):
         command = [sys.executable, "-I", "-c", code]
-        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603 - this Python
+        found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
         return Path(found.stdout.strip()).samefile(Path(__file__).parents[2] / "__init__.py")
     return False
 

@@ -28,7 +28,7 @@ def start_server() -> None:
         os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         log = os.open(folder / "serve.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            subprocess.Popen(  # noqa: S603 - this program
+            subprocess.Popen(
                 own_command("serve"),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -260,7 +260,7 @@ def _our_place() -> _Place:
 
 
 def _place(pid: int) -> _Place:
-    seen = (os.stat(f"/proc/{pid}/{name}") for name in _PLACES)  # noqa: PTH116 - at every call
-    with open(f"/proc/{pid}/status", "rb", buffering=0) as file:  # noqa: PTH123 - the same
+    seen = (os.stat(f"/proc/{pid}/{name}") for name in _PLACES)
+    with open(f"/proc/{pid}/status", "rb", buffering=0) as file:
         rights = [line for line in file.read().split(b"\n") if line.startswith(_RIGHTS)]
     return (*((status.st_dev, status.st_ino) for status in seen), *rights)

@@ -137,7 +137,7 @@ def _read(setup: PolicySetup) -> tuple[Layer, PolicyState]:
     if verified is None:
         return layer, state._replace(fault=_NO_POLICY_YET)
     bundle = verified.document
-    assert isinstance(bundle, Bundle)  # noqa: S101 - `read` checks this
+    assert isinstance(bundle, Bundle)
     mark = place.mark(verified)
     # Compiled modules beside the scripts would be unsigned files.
     env = {POLICY_DIR_VARIABLE: mark.directory, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -189,7 +189,7 @@ def _with_switches(state: PolicyState, setup: PolicySetup, earlier: tuple[Switch
 
 def _switched_off(verified: Verified, file: str) -> list[SwitchedOff]:
     document = verified.document
-    assert isinstance(document, Switches)  # noqa: S101 - `read` checks this
+    assert isinstance(document, Switches)
     return [
         SwitchedOff(
             what=each.what,

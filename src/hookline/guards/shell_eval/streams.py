@@ -121,7 +121,7 @@ _OUTPUTS: Mapping[str, Callable[[ProgramCall], Stream]] = {
     "echo": _echoed,
     "printf": _printed,
     "pwd": lambda call: Stream(text=call.cwd),
-    "mktemp": lambda _: Stream(text="/tmp/tmp.XXXXXXXXXX"),  # noqa: S108 - a name, no file
+    "mktemp": lambda _: Stream(text="/tmp/tmp.XXXXXXXXXX"),
     **dict.fromkeys(("pgrep", "pidof"), _processes),
     **dict.fromkeys(("docker", "podman"), _containers),
     "git": _tracked,

@@ -18,7 +18,7 @@ PROCESS = "\ue003"
 OUTPUT = "\ue002"
 """Stands for the output of a command that is read as a file: `<(…)`."""
 
-SECRET = "\ue004"  # noqa: S105 - a mark
+SECRET = "\ue004"
 """Stands behind an unknown part that is a secret, by the name of its variable or by what it was read from."""
 
 # More values than this are not told apart.

@@ -69,7 +69,7 @@ def _agents(config: Config) -> Iterator[Diagnostic]:
 
 def _checkout(setup: Setup) -> Iterator[Diagnostic]:
     """A note if a repository could change the user's own settings, which need no trust."""
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - never raises
+    home = Path(os.path.expanduser("~"))
     user = next((layer for layer in setup.layers if layer.source is ConfigSource.USER), None)
     if user is not None and Path(user.origin).is_relative_to(home) and (home / ".git").exists():
         message = f"{home} is a git checkout, and hooks in {user.origin} run without trust"
@@ -85,7 +85,7 @@ def _of_a_parent(layer: Layer, setup: Setup) -> Iterator[Diagnostic]:
     for parent in project.parents:
         file = parent / Path(layer.origin).relative_to(project)
         # Not Path.is_file, which raises if a directory cannot be searched.
-        if os.path.isfile(file) and os.path.realpath(file) not in ours:  # noqa: PTH113 - as said above
+        if os.path.isfile(file) and os.path.realpath(file) not in ours:
             why = "a search ends at a repository's root and at files of other users, and --project is taken as it is"
             yield warning(f"{layer.source} file", f"{file} is not read: {why}; for its hooks: --project {parent}")
             return

@@ -78,7 +78,7 @@ def _syntax_error(source: bytes) -> SyntaxError | None:
 
 
 def _is_refused_by(python: str, source: bytes, environ: Mapping[str, str]) -> bool:
-    done = subprocess.run(  # noqa: S603 - the interpreter that the user trusts this hook to start; it only compiles
+    done = subprocess.run(
         (python, "-I", "-S", "-c", _COMPILE),
         input=source,
         env=environ,

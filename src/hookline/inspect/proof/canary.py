@@ -85,9 +85,7 @@ def fly_own(canary: Canary, log: Path, project: str) -> Flight:
         words = ["agent", "--model", f"replay:{file}", "--prompt", "hookline doctor --prove", "--yes", "--headless"]
         words += ["--session-id", session, "--project", project]
         try:
-            done = subprocess.run(  # noqa: S603 - this program
-                own_command(*words), capture_output=True, timeout=_OWN_S, check=False
-            )
+            done = subprocess.run(own_command(*words), capture_output=True, timeout=_OWN_S, check=False)
             said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         except (OSError, subprocess.TimeoutExpired) as error:
             said = str(error)

@@ -115,7 +115,7 @@ def _plan_cause(agent: str, cwd: str, tool: str) -> _Cause | None:
 
 
 def _is_there(cwd: str) -> bool:
-    return os.path.isabs(cwd) and "\0" not in cwd and os.path.isdir(cwd)  # noqa: PTH112, PTH117 - untrusted text
+    return os.path.isabs(cwd) and "\0" not in cwd and os.path.isdir(cwd)
 
 
 def _config(agent: str, cwd: str) -> Config:

@@ -131,7 +131,7 @@ class Appender:
     def _size_by_name(self) -> int | None:
         """The size of our file; None if it no longer has the name."""
         try:
-            named = os.stat(self._path)  # noqa: PTH116 - hooks wait for this, and Path takes longer
+            named = os.stat(self._path)
         except FileNotFoundError:
             return None
         return named.st_size if (named.st_dev, named.st_ino) == self._file else None

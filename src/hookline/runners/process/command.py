@@ -159,7 +159,7 @@ def spawn(invocation: Invocation, cwd: str, stdio: Stdio, keep: tuple[int, ...] 
     stdin, stdout, stderr = stdio
     pairs = (entry.partition(b"=") for entry in env)
     try:
-        process = subprocess.Popen(  # noqa: S603 - the user's commands
+        process = subprocess.Popen(
             argv,
             executable=executable,
             cwd=cwd,

@@ -212,7 +212,7 @@ class Worker:
         return can_answer and len(self._sent) < self._at_once and not self._is_draining
 
     def _send(self, event: WorkerEvent) -> None:
-        assert self._process is not None  # noqa: S101 - it has room
+        assert self._process is not None
         event_id = next(self._ids)
         self._sent[event_id] = event
         self._process.write(request_line(event_id, event.event, event.stdin))

@@ -218,7 +218,7 @@ class Workers:
 
     def _make(self, invocation: HookInvocation, cwd: str, most_bytes: int, program: SourceSnapshot) -> Worker:
         hook, env, sources = invocation.hook, invocation.env, self._sources
-        assert hook.worker is not None  # noqa: S101 - the row of this type
+        assert hook.worker is not None
         job = ChildJob(
             command=hook.command or "",
             stdin=b"",

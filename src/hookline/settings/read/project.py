@@ -75,7 +75,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def _absolute(path: str) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - without `..`, and not resolved
+    return Path(os.path.abspath(path))  # without `..`, and not resolved
 
 
 def _below_home(directory: Path, environ: Mapping[str, str]) -> Iterator[Path]:

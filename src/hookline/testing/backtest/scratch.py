@@ -241,7 +241,7 @@ def _git(repository: Path | None, *words: str, top: Path | None = None) -> str:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = [program, "-c", f"core.excludesFile={_ignored_everywhere(program)}", *words]
     try:
-        done = subprocess.run(  # noqa: S603 - git itself
+        done = subprocess.run(
             command,
             capture_output=True,
             timeout=_GIT_S,
@@ -261,6 +261,6 @@ def _ignored_everywhere(program: str) -> str:
     command = [program, "config", "--global", "--type=path", "--get", "core.excludesFile"]
     usual = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "git", "ignore")
     with suppress(OSError, subprocess.TimeoutExpired):
-        found = subprocess.run(command, capture_output=True, timeout=_GIT_S, check=False, cwd="/")  # noqa: S603 - git itself
+        found = subprocess.run(command, capture_output=True, timeout=_GIT_S, check=False, cwd="/")
         return os.fsdecode(found.stdout).strip() or str(usual)
     return str(usual)

@@ -109,4 +109,4 @@ def _mutated(case: Case, key: str, mutant: Mutant) -> Case:
 def _ignores_case(link: str) -> bool:
     """Whether the file system finds a name in another case, seen on the link that was made there."""
     folder, name = os.path.split(link)
-    return os.path.lexists(os.path.join(folder, name.swapcase()))  # noqa: PTH118 - one place for both
+    return os.path.lexists(os.path.join(folder, name.swapcase()))

@@ -28,7 +28,7 @@ def _kind(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         }
     path = arguments.get("file_path")
     if name in _EDITING and isinstance(path, str):
-        file_name = os.path.basename(path)  # noqa: PTH119 - a text of the model
+        file_name = os.path.basename(path)
         return {"type": "edit", "title": f"Confirm Edit: {path}", "fileName": file_name, "filePath": path}
     if name.startswith("mcp__"):
         _, server, tool = [*name.split("__", 2), "", ""][:3]
@@ -46,4 +46,4 @@ def root_commands(command: str) -> list[str]:
     """Return the programs that a command starts, each once, if they are plain words."""
     items, _ = read_script(command)
     roots = (words[0] for words in simple_commands(items))
-    return list(dict.fromkeys(os.path.basename(root) for root in roots))  # noqa: PTH119 - a word of a command
+    return list(dict.fromkeys(os.path.basename(root) for root in roots))

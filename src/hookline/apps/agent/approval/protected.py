@@ -82,7 +82,7 @@ def _in_command(arguments: Mapping[str, Any], context: ToolContext) -> Iterator[
         yield base
     paths = possible_paths(command, {}, str(context.project), with_outputs=True)
     yield from paths.absolute
-    yield from (os.path.join(base, path) for path in paths.relative)  # noqa: PTH118 - as text
+    yield from (os.path.join(base, path) for path in paths.relative)
 
 
 def _in_foreign_arguments(arguments: Mapping[str, Any], context: ToolContext) -> Iterator[str]:

@@ -74,7 +74,7 @@ def _scope_of_command(arguments: Mapping[str, Any], context: ToolContext) -> Sco
 
 def _is_decided_by_first_word(words: tuple[str, ...]) -> bool:
     # `python3.11` is python.
-    program = os.path.basename(words[0]).rstrip("0123456789.-")  # noqa: PTH119 - a word of a command
+    program = os.path.basename(words[0]).rstrip("0123456789.-")
     return (
         program not in _RUNNERS and (program, words[1]) not in _RUNNING and _SUBCOMMAND.fullmatch(words[1]) is not None
     )

@@ -75,7 +75,7 @@ def resolved(path: str, context: ToolContext) -> str | None:
         return known
     try:
         real = os.path.realpath(locate(path, context))
-        if os.path.islink(real):  # noqa: PTH114 - links in a circle can't be resolved
+        if os.path.islink(real):  # links in a circle can't be resolved
             return None
     except (OSError, ValueError):
         return None

@@ -84,7 +84,7 @@ def answer(words: tuple[str, ...]) -> int:
 def _work(words: tuple[str, ...], writing: int, longest_s: float) -> int:
     """Ask the server if there is one, or else the hooks, and writes the reply to the pipe."""
     # Ends this process if it still holds the lock when its parent is gone.
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123 - as a file
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
         faulthandler.dump_traceback_later(min(longest_s + _SPARE_S, _LONGEST_S), exit=True, file=nowhere)
         reply, wants_server = _ask_server(words)
         if isinstance(reply, Reply):
@@ -176,7 +176,7 @@ def _stdin() -> bytes:
 
 def _cwd() -> str:
     try:
-        return os.getcwd()  # noqa: PTH109 - as text
+        return os.getcwd()
     except OSError:  # it was removed; the agent's question usually names a directory
         return "/"
 

@@ -93,7 +93,7 @@ async def _serve(idle_s: float) -> int:
 def fleet_thread() -> "ServiceThread | None":
     """This machine's part in the fleet, if the settings name a server; whatever goes wrong stops no hook."""
     try:
-        fleet = Config(os.path.expanduser("~"), quiet=True, log_file=False).get_settings().options.fleet  # noqa: PTH111
+        fleet = Config(os.path.expanduser("~"), quiet=True, log_file=False).get_settings().options.fleet
         if fleet is None or not fleet.servers:
             return None
         if (missing := missing_provider()) is not None:

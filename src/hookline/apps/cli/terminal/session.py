@@ -160,4 +160,4 @@ def _report_other_agents(config: Config) -> None:
 
 def project_of(given: argparse.Namespace) -> str:
     """Return the project's directory, spelled as in `Config`."""
-    return str(os.path.abspath(given.project))  # noqa: PTH100 - links must not be resolved
+    return str(os.path.abspath(given.project))  # links must not be resolved

@@ -190,7 +190,7 @@ class _Files:
     def _paths(self, expression: str) -> list[str]:
         """The paths that an expression may be: its literals, below the home directory if it names that."""
         if _P["made"].search(expression):
-            return ["/tmp/made"]  # noqa: S108 - a name, no file
+            return ["/tmp/made"]
         literals = [self._code.literals[int(at)] for at in re.findall(r"\ue010(\d+)\ue011", expression)]
         texts = [self._text(each) for each in literals if "\n" not in each.text and len(each.text) <= _LONGEST_PATH]
         if not _P["home"].search(expression):

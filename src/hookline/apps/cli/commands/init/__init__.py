@@ -84,7 +84,7 @@ def run(given: argparse.Namespace) -> int:
         raise UsageError("FILE and --write are for --from AGENT; leave them out, or add --from")
     require_project(given)
     _require_sense(given)
-    project = Path(os.path.abspath(given.project))  # noqa: PTH100 - as it was spelled, not resolved
+    project = Path(os.path.abspath(given.project))  # as it was spelled, not resolved
     paths = default_paths(project)
     settings = paths.user if for_user else paths.project
     texts, executable = _texts(given, settings, project)

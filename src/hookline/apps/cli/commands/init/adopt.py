@@ -71,7 +71,7 @@ def _layers(given: argparse.Namespace, source: ConfigSource) -> list[Layer]:
             raise UsageError(f"{given.file} is not a file; give {dialect_of(given.agent).agent}'s settings file")
         layers = [read_as(given.agent, path, ConfigSource.PROJECT)]
     else:
-        project = Path(os.path.abspath(given.project))  # noqa: PTH100 - as it was spelled, not resolved
+        project = Path(os.path.abspath(given.project))  # as it was spelled, not resolved
         found = read_agents((given.agent,), project, os.environ, FileWatch())
         layers = [layer for layer in found if layer.source is source]
     for problem in (problem for layer in layers for problem in layer.problems if problem.is_error):

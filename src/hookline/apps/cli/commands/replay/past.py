@@ -51,7 +51,7 @@ def _judge(given: argparse.Namespace, config: Config, versions: list[Version | N
     total = sum(1 for _ in _happened(given, config, LeftOut())) if sys.stderr.isatty() else 0
     bar = ProgressBar(total)
     now, against = judges
-    assert now is not None  # today's hooks are always there  # noqa: S101
+    assert now is not None  # today's hooks are always there
     try:
         work = backtest(_happened(given, config, left_out), now, against, jobs=int(given.jobs), on_event=bar.step)
         tally = run_loop(work)
