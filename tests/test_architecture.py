@@ -32,6 +32,9 @@ LAYERS = (
 )
 LAYER_OF = {part: depth for depth, parts in enumerate(LAYERS) for part in parts}
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+IMPORTS = (ast.Import, ast.ImportFrom)
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Import:
@@ -66,7 +69,7 @@ def folder_of(module: str) -> str:
 
 def imports_of(module: str) -> Iterator[Import]:
     """Every import of a module: at the top, inside functions and for type checkers alike."""
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Import):
             yield from (Import(module, alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -78,6 +81,12 @@ def imports_of(module: str) -> Iterator[Import]:
                 full = f"{origin}.{alias.name}"
                 # `from package import module` names a module, any other `from` a name inside one.
                 yield Import(module, full if full in MODULES or origin == "google" else origin, node.lineno)
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    """The parsed source of a module."""
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
 
 @cache
@@ -133,6 +142,34 @@ def test_no_imports_in_a_circle() -> None:
     for found in internal_imports():
         graph[found.importer].add(found.imported)
     assert len(list(graphlib.TopologicalSorter(graph).static_order())) >= len(MODULES)
+
+
+def test_no_class_name_is_used_twice() -> None:
+    """A search for a class by its name finds one class."""
+    places: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in ast.walk(tree_of(module)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+
+
+def test_a_small_module_serves_more_than_one() -> None:
+    """What has fewer than forty lines and one importer is a part of that importer."""
+    importers: dict[str, set[str]] = {}
+    for found in internal_imports():
+        importers.setdefault(found.imported, set()).add(found.importer)
+    folders = {name for name, path in MODULES.items() if path.name == "__init__.py"}
+    small = {name for name in MODULES if len(MODULES[name].read_text(encoding="utf-8").splitlines()) < 40}
+    assert [name for name in sorted(small - folders) if len(importers.get(name, ())) == 1] == []
+
+
+def test_imports_inside_functions_and_suppressions_are_few() -> None:
+    """Fewer than 60 imports are inside functions, and fewer than 150 lines suppress a rule."""
+    functions = (node for module in MODULES for node in ast.walk(tree_of(module)) if isinstance(node, FUNCTIONS))
+    inside = [found for function in functions for found in ast.walk(function) if isinstance(found, IMPORTS)]
+    suppressed = sum(path.read_text(encoding="utf-8").count("# noqa") for path in MODULES.values())
+    assert (len(inside) < 60, suppressed < 150) == (True, True), (len(inside), suppressed)
 
 
 def test_underscored_modules_serve_their_own_folder() -> None:
