@@ -731,13 +731,16 @@ def test_an_event_comes_to_a_verdict(project: Path) -> None:
 @pytest.mark.parametrize("lifecycle", ["watch", "apply"])
 @pytest.mark.parametrize("event", HookEventName)
 def test_a_fault_of_ours_blocks_where_the_settings_say_so(project: Path, event: HookEventName, lifecycle: str) -> None:
-    """With `onFault: block`, an event that can block does so when the engine fails; the others go on."""
-    handler = make_handler(project, {event.value: [group("true")]}, runner=Broken(), lifecycle=lifecycle)
+    """With `onFault: block`, an event that can block does so when the engine fails, and the log says which."""
+    memory = MemorySink()
+    handler = make_handler(project, {event.value: [group("true")]}, memory, runner=Broken(), lifecycle=lifecycle)
     handler.use(handler.runner, EngineRules(on_fault=OnError.BLOCK))
     verdict = asyncio.run(handler.fire(event, {"tool_name": "ls", "tool_input": {}, "llm_request": {}}))
     can_block = event in (HookEventName.BEFORE_TOOL, HookEventName.BEFORE_MODEL) or (
         lifecycle == "apply" and event in (HookEventName.BEFORE_AGENT, HookEventName.PRE_COMPRESS)
     )
     assert (verdict.blocked, verdict.success) == (can_block, False)
+    (fault,) = (record.message for record in memory.records if record.to_dict()["kind"] == "fault")
+    assert ("so the event is blocked" if can_block else "so its hooks had no effect") in fault
     if can_block:
         assert verdict.reason == "hookline failed while execution (RuntimeError), and onFault is block"

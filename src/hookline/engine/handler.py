@@ -243,8 +243,9 @@ class HookEventHandler:
             if progress.limits is not None and event is not HookEventName.BEFORE_TOOL:
                 progress.limits.follow(verdict)
         except Exception as error:  # noqa: BLE001 - the door: a fault in hookline is logged and never stops the agent
-            self._event_log.failed(event, progress.stage, error, "so its hooks had no effect", progress.fire_id)
             verdict = self._failure(progress, error)
+            consequence = "so the event is blocked" if verdict.blocked else "so its hooks had no effect"
+            self._event_log.failed(event, progress.stage, error, consequence, progress.fire_id)
             self._event_log.decided(verdict, progress.fire_id or new_fire_id(), fields.get("tool_input"))
             self._observe(event, lambda observer: observer.hooks_finished(verdict))
             return verdict

@@ -128,6 +128,16 @@ def test_a_fault_of_ours_never_stops_a_tool(
     assert all(line.startswith("hookline: hooks had no effect, because of a fault in hookline: ") for line in said)
 
 
+def test_a_fault_that_blocks_is_reported_as_a_block(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With `onFault: block`, stderr does not claim that hooks had no effect."""
+    config = _NoSystem(project, settings={"enableHooks": True, "hooksConfig": {"onFault": "block"}})
+    tool = _Tool()
+    assert "onFault is block" in str(execute(config, tool).llm_content)
+    assert tool.ran_with == []
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("hookline: the event is blocked, because of a fault in hookline: ImportError(")
+
+
 @pytest.mark.req("HOOK-111", "HOOK-115")
 def test_results_that_cannot_be_written_are_no_reason_to_stop(project: Path) -> None:
     """Results that are not JSON reach hooks as well as can be."""
@@ -573,7 +583,7 @@ def test_a_person_is_asked(project: Path, answer: dict[str, Any], goes_on: bool)
     result = asyncio.run(execute_tool_with_hooks(config, "ls", ARGUMENTS, tool, on_ask=on_ask))
     assert asked == [("sure?", ARGUMENTS)]
     assert (tool.ran_with == [ARGUMENTS]) is goes_on
-    refusal = ToolResult(llm_content="sure?", return_display="sure?", decided_by=("BeforeTool hook",))
+    refusal = ToolResult(llm_content="sure?", return_display="sure?", decided_by=("on_ask",))
     assert result == (DONE if goes_on else refusal)
 
 
