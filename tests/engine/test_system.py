@@ -125,6 +125,7 @@ def test_what_a_system_shows_of_itself() -> None:
         "get_status",
         "has_approval_hooks",
         "initialize",
+        "log_in_session",
         "report_unapplied",
         "set_hook_enabled",
         "start",
