@@ -68,9 +68,9 @@ async def fire(
         )
         return verdict if event not in LIFECYCLE_EVENTS else _reported(system, verdict)
     except Exception as error:  # noqa: BLE001 - the door: a fault in hookline never stops the agent
-        verdict = fault_verdict(event, error) if system.blocks_on_fault else None
-        report(error, "hooks had no effect" if verdict is None else "the event is blocked")
-        return verdict
+        block = fault_verdict(event, error) if system.blocks_on_fault else None
+        report(error, "hooks had no effect" if block is None else "the event is blocked")
+        return block
 
 
 def passes(
