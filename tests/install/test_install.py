@@ -122,7 +122,7 @@ def test_pipx_from_a_clone(newcomer: Newcomer) -> None:
 
 def test_uvx_from_a_clone(newcomer: Newcomer) -> None:
     """Without installing anything."""
-    assert "hookline COMMAND --help explains one command" in newcomer.run("uvx --from . hookline --help")
+    assert "hookline COMMAND --help explains one." in newcomer.run("uvx --from . hookline --help")
 
 
 def test_pip_from_a_clone(newcomer: Newcomer) -> None:
