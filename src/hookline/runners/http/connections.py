@@ -34,6 +34,9 @@ class _StrictReader(io.BufferedReader):
     def close(self) -> None:
         """Keep the buffer."""
 
+    def flush(self) -> None:
+        """Do nothing: an HTTPResponse that is freed flushes the stream, which may be closed by then."""
+
     def readline(self, size: int | None = -1, /) -> bytes:
         """Return a line of a head, or of the frame around a chunk; each has to end with CR LF."""
         line = super().readline(size)
