@@ -106,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(sys.argv[1:], at_start=_let_interrupts_raise)
     finally:
+        # What ends the remaining hooks must not be interrupted: it takes a bounded time.
+        signal.signal(signal.SIGTERM, lambda *_: None)
         gc.freeze()
 
 
