@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -518,3 +519,19 @@ def test_a_worker_that_is_started_for_one_event_is_noticed(
     assert main(["fire", "BeforeTool", "--settings", path, "--input", INPUT]) == 0
     note = 'this program is a worker, and decides nothing when it is started for one event; add "worker": true'
     assert f"    note: {note}\n" in capsys.readouterr().out
+
+
+def test_a_signal_at_the_end_of_a_command_prints_no_traceback(tmp_path: Path) -> None:
+    """The command still ends what runs in the background, and does so however often SIGTERM arrives."""
+    hook = {"type": "command", "command": "sleep 60", "async": True, "dialect": "claude"}
+    path = tmp_path / "given.json"
+    path.write_text(json.dumps({"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}))
+    command = [sys.executable, "-m", "hookline", "fire", "BeforeTool", "--settings", str(path), "--input", INPUT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as started:
+        assert started.stdout is not None
+        printed = "".join(iter(started.stdout.readline, "Allowed.\n"))
+        while started.poll() is None:
+            started.terminate()
+            time.sleep(0.05)
+        printed += started.stdout.read()
+    assert "Traceback" not in printed
