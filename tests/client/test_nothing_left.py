@@ -52,7 +52,7 @@ kinds = {
     "warm, about to be": warm,
     "worker": {"command": f"{sys.executable} {folder}/worker.py", "worker": True},
     "http": {"type": "http", "url": f"http://127.0.0.1:{server.server_port}/"},
-    "beside the agent": {"command": "sleep 60", "async": True, "dialect": "claude"},
+    "in the background": {"command": "sleep 60", "async": True, "dialect": "claude"},
     "with limits": {"command": "true", "limits": {"cpu": 60}},
     "too slow": {"command": "sleep 60 & sleep 60", "timeout": 50},
     "running": {"command": "touch runs; sleep 60"},

@@ -30,7 +30,7 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_list(settings: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Shows the dialect of each hook, which one fails, and which one never runs."""
     text = shown(capsys, "list", "--settings", settings)
-    assert "in the words of Claude Code as PreToolUse, for calls that match Bash(git *)" in text
+    assert "in the format of Claude Code as PreToolUse, for calls that match Bash(git *)" in text
     assert 'fails at each event: type "prompt" asks a model' in text
     assert "1 hook never runs: helper Claude Code's SubagentStop has no counterpart here" in text
 
@@ -38,7 +38,7 @@ def test_list(settings: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_explain(settings: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The plan for one of our tools has a hook that matches another agent's name of it."""
     text = shown(capsys, "fire", "--plan", "BeforeTool", "--tool", "run_shell_command", "--settings", settings)
-    assert "in the words of Claude Code as PreToolUse" in text
+    assert "in the format of Claude Code as PreToolUse" in text
 
 
 def test_doctor_and_check(settings: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -253,7 +253,7 @@ class Hooks:
         return attempt(answer, otherwise=True, consequence="whether there are hooks is not known")
 
     def close(self) -> None:
-        """Ends everything within bounded time: hooks of `session.sync` or beside the agent, and the log."""
+        """Ends everything within bounded time: hooks of `session.sync`, hooks in the background, and the log."""
         with self._lock:
             if self._engine.is_closed:
                 return
@@ -261,7 +261,7 @@ class Hooks:
         self._engine.blocking.close()
         if (system := self._engine.system) is not None:
             # Each in a separate function: where the system could not be created, looking the method up raises.
-            attempt(lambda: system.end_background(), None, "hooks beside the agent may still run")  # noqa: PLW0108 - so
+            attempt(lambda: system.end_background(), None, "hooks in the background may still run")  # noqa: PLW0108 - so
             attempt(lambda: system.dispose(), None, "the log is not closed")  # noqa: PLW0108 - so
 
     def __enter__(self) -> Self:

@@ -61,7 +61,7 @@ def object_in(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def denies(given: Mapping[str, Any]) -> bool:
-    """Whether an answer in the words of Claude Code says no in any of its three ways."""
+    """Whether an answer in the format of Claude Code denies in any of its three ways."""
     specific = object_in(given, "hookSpecificOutput")
     behaviour = object_in(specific, "decision").get("behavior")
     return any(map(is_block, (given.get("decision"), specific.get("permissionDecision"), behaviour)))

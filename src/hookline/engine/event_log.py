@@ -151,7 +151,7 @@ class EventLog:
         self._log.write(_Fired(*facts, self._digest_of, call_of(arguments)))
 
     def late(self, run: HookExecutionResult) -> None:
-        """Logs what a hook did that ran beside the agent; called in another thread."""
+        """Logs what a hook in the background did; called in another thread."""
         facts: dict[str, Any] = {"session": self._session_now(), **self._asked_by(), "event": run.event.value}
         self._log.write(_run(run, {**facts, **hook_place(run.hook)}))
         self.failures.report_late(run, facts["session"])

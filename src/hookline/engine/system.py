@@ -223,7 +223,7 @@ class HookSystem:
         return hook
 
     def end_background(self) -> None:
-        """Ends the hooks that run beside the agent; they get two seconds, as at the end of a program."""
+        """Ends the hooks that run in the background; they get two seconds, as at the end of a program."""
         if self._parts is not None:
             BACKGROUND.end(self._parts.event_log.late)
 

@@ -250,7 +250,7 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
     condition: str | None = None
     """The key `if`: a rule such as `Bash(git *)` for the calls that it runs for."""
     is_async: bool = False
-    """True for a hook that runs beside the agent, which does not wait for it and ignores its decisions."""
+    """True for a hook that runs in the background: the agent does not wait for it, and its decisions have no effect."""
     status_message: str | None = None
     """The text to show while it runs."""
     refusal: str | None = None

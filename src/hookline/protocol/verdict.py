@@ -110,7 +110,7 @@ class HookExecutionResult(msgspec.Struct, frozen=True, kw_only=True):
     is_unasked: bool = False
     """True when the hook never got the event, for example because its worker was given up."""
     is_running: bool = False
-    """True for a hook that runs beside the agent and has not ended yet."""
+    """True for a hook that runs in the background and has not ended yet."""
     advice: tuple[str, ...] = ()
     """Advice for the hook's author about the answer, such as a field that has no effect."""
 

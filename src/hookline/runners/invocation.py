@@ -10,7 +10,7 @@ from hookline.protocol.hook_entry import HookEntry
 
 
 class DialectInput(msgspec.Struct, frozen=True, kw_only=True):
-    """An event in the words of another agent; made once for all its hooks."""
+    """An event in the format of another agent; made once for all its hooks."""
 
     dialect: Dialect
     event: DialectEvent

@@ -1,4 +1,4 @@
-"""Claude Code asks, and is answered in the words of its hooks."""
+"""Answers Claude Code in the format of its own hooks."""
 
 from functools import partial
 from typing import Any

@@ -34,7 +34,7 @@ def show_ending(ended: "HookExecutionResult") -> str:
     if ended.error is not None:
         return ended.error
     if ended.is_running:
-        return "runs beside the agent, and nothing that it decides counts"
+        return "runs in the background, and its decisions have no effect"
     if ended.hook.type in _IN_PROCESS:
         return "answered"
     how = f"exited with code {ended.exit_code}"

@@ -160,7 +160,7 @@ class HookSettings(msgspec.Struct, kw_only=True, rename="camel"):
         str | None, about("With the dialect claude: a rule such as Bash(git *) for the calls that it runs for.")
     ] = msgspec.field(default=None, name="if")
     is_async: Annotated[
-        bool, about("With another dialect: true runs it beside the agent, and its decisions do not count.")
+        bool, about("With another dialect: true runs it in the background, and its decisions have no effect.")
     ] = msgspec.field(default=False, name="async")
     async_rewake: Annotated[bool, about("With the dialect claude: the same as async here.")] = False
     once: Annotated[bool, about("With the dialect claude: has no effect in settings, there and here.")] = False

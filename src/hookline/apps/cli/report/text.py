@@ -27,8 +27,8 @@ def show_dialect(hook: Mapping[str, Any]) -> str:
     agent = dialect_of(hook["dialect"]).agent
     event = f" as {hook['theirEvent']}" if "theirEvent" in hook else ""
     rule = f", for calls that match {one_line(hook['if'])}" if "if" in hook else ""
-    beside = ", beside the agent, so its decisions do not count" if "async" in hook else ""
-    return f"in the words of {agent}{event}{rule}{beside}"
+    in_background = ", in the background, so its decisions have no effect" if "async" in hook else ""
+    return f"in the format of {agent}{event}{rule}{in_background}"
 
 
 def screen_width() -> int:
